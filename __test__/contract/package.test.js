@@ -1,0 +1,172 @@
+/**
+ * The packed package in an empty folder, installed and used as its readers will: nothing of this
+ * working tree is in reach.
+ */
+import assert from 'node:assert/strict'
+import { mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { pack } from '../../scripts/pack.js'
+import { root } from '../../scripts/process.js'
+import { counting, runsOf } from '../helpers/bodies.js'
+import { start } from '../helpers/child.js'
+import { freshDatabase, holdLock } from '../helpers/database.js'
+
+const esm = `
+import assert from 'node:assert/strict'
+import * as kit from 'mongo-migrate-kit'
+for (const name of ['runMigrations', 'pendingMigrations', 'MigratorKit', 'defineMigration', 'defineConfig', 'MmkError']) {
+  assert.equal(typeof kit[name], 'function', name)
+}
+`
+
+const commonJs = `
+const assert = require('node:assert/strict')
+const { runMigrations, LockAlreadyHeldError, MmkError } = require('mongo-migrate-kit')
+assert.equal(typeof runMigrations, 'function')
+assert.ok(new LockAlreadyHeldError('held') instanceof MmkError)
+`
+
+const typed = `
+import { defineConfig, defineMigration, LockAlreadyHeldError, MigratorKit, runMigrations } from 'mongo-migrate-kit'
+import type { MigrationContext, RunResult, StatusRow } from 'mongo-migrate-kit'
+
+export const config = defineConfig({ uri: 'mongodb://localhost', dbName: 'app', lockTTLSeconds: 30 })
+export const up = async ({ db, client, session, signal }: MigrationContext): Promise<void> => {
+  signal.throwIfAborted()
+  await db.collection<{ name: string }>('users').updateOne({ name: 'a' }, { $set: { name: 'b' } }, { session })
+  await client.db('other').command({ ping: 1 })
+}
+export const migration = defineMigration({ up, down: async (db) => void (await db.collection('users').drop()) })
+
+export async function boot(): Promise<string[]> {
+  try {
+    const { applied } = await runMigrations({ onLockHeld: 'wait', lockWaitTimeoutMs: 60_000 })
+    return applied.map((result: RunResult) => result.file)
+  } catch (error) {
+    if (error instanceof LockAlreadyHeldError) return [error.code]
+    throw error
+  }
+}
+export const rows = (): Promise<StatusRow[]> => new MigratorKit({}).status()
+// @ts-expect-error there is no such way to meet a held lock
+export const wrong = () => runMigrations({ onLockHeld: 'ignore' })
+`
+
+const tsconfig = {
+  compilerOptions: { strict: true, module: 'nodenext', target: 'es2022', noEmit: true, types: [] },
+  files: ['typed.mts', 'typed.cts'],
+}
+
+let folder = ''
+
+before(async () => {
+  const tarballs = await pack()
+  folder = await realpath(await mkdtemp(join(tmpdir(), 'mmk-packed-')))
+  await npm('init', '-y')
+  const packages = [tarballs.main, tarballs.platform, 'mongodb@6', '@types/node@20']
+  await npm('install', '--prefer-offline', ...packages)
+})
+
+after(() => rm(folder, { recursive: true, force: true }))
+
+/** @param {string[]} args */
+async function npm(...args) {
+  const options = { cwd: folder, timeoutMs: 180_000 }
+  const { code, stdout, stderr } = await start('npm', [...args, '--no-audit', '--no-fund'], options)
+    .ended
+  assert.equal(code, 0, stdout + stderr)
+}
+
+/**
+ * @param {string} name
+ * @param {string} text
+ */
+const write = (name, text) => writeFile(join(folder, name), text)
+
+/** @param {string[]} args of node */
+async function node(...args) {
+  const { code, stdout, stderr } = await start(process.execPath, args, { cwd: folder }).ended
+  assert.equal(code, 0, stdout + stderr)
+}
+
+/** @param {string} name @returns {Promise<Record<string, any>>} */
+const installed = async (name) =>
+  JSON.parse(await readFile(join(folder, 'node_modules', name, 'package.json'), 'utf8'))
+
+test('installing runs no script and compiles nothing', async () => {
+  const names = ['mongo-migrate-kit', ...Object.keys(await platformPackages())]
+  for (const name of names) {
+    assert.equal((await installed(name)).scripts, undefined, name)
+    const files = await readdir(join(folder, 'node_modules', name), { recursive: true })
+    assert.deepEqual(
+      files.filter((file) => /binding\.gyp$|\.rs$|Cargo\./.test(file)),
+      [],
+      name,
+    )
+  }
+})
+
+test('the binary is in the package of this platform, and only there', async () => {
+  const [[name, version] = ['', '']] = Object.entries(await platformPackages())
+  const own = await installed(name)
+  assert.equal(own.version, version)
+  assert.deepEqual([own.os, own.cpu], [[process.platform], [process.arch]])
+  const files = await readdir(join(folder, 'node_modules', 'mongo-migrate-kit'), {
+    recursive: true,
+  })
+  assert.deepEqual(
+    files.filter((file) => file.endsWith('.node')),
+    [],
+  )
+})
+
+/** @returns {Promise<Record<string, string>>} */
+async function platformPackages() {
+  return (await installed('mongo-migrate-kit')).optionalDependencies
+}
+
+test('an ES module can import it', async () => {
+  await write('app.mjs', esm)
+  await node('app.mjs')
+})
+
+test('a CommonJS module can require it', async () => {
+  await write('app.cjs', commonJs)
+  await node('app.cjs')
+})
+
+test('tsc --strict accepts a sample, as an ES module and as CommonJS', async () => {
+  await write('typed.mts', typed)
+  await write('typed.cts', typed)
+  await write('tsconfig.json', JSON.stringify(tsconfig))
+  await node(join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.json')
+})
+
+test('npx mmk does init, create, up, status, down and unlock', async (t) => {
+  const database = await freshDatabase(t)
+  /** @param {string[]} args */
+  const mmk = async (...args) => {
+    const end = await start('npx', ['--no-install', 'mmk', ...args], { cwd: folder }).ended
+    assert.equal(end.code, 0, `mmk ${args.join(' ')}: ${end.stdout}${end.stderr}`)
+    return end.stdout
+  }
+
+  await mmk('init', '--uri', database.uri, '--db', database.name)
+  await mmk('create', 'add users')
+  const [file] = await readdir(join(folder, 'migrations'))
+  assert.match(file ?? '', /-add-users\.js$/)
+  await write(`migrations/${file}`, commonJsOf(counting('users')))
+
+  assert.match(await mmk('up'), /✔ Applied .*add-users/)
+  assert.match(await mmk('status'), /add-users.*applied/)
+  assert.match(await mmk('down'), /↩ Reverted .*add-users/)
+  assert.deepEqual(await runsOf(database, 'users'), { ups: 1, downs: 1 })
+  await holdLock(database)
+  assert.match(await mmk('unlock', '--yes'), /✔ Lock released/)
+})
+
+/** `npm init` makes a CommonJS package. @param {string} source */
+const commonJsOf = (source) =>
+  source.replaceAll(/export async function (\w+)/g, 'exports.$1 = async function')

@@ -1,0 +1,602 @@
+/**
+ * The public contract of mongo-migrate-kit.
+ *
+ * Durations are whole milliseconds unless a name says otherwise, instants are `Date`s on the clock of
+ * the database server, an absent value is `null` in what we return and may be left out in what you
+ * pass. Every promise that fails rejects with an {@link MmkError}.
+ */
+import type { ClientSession, Db, MongoClient, MongoClientOptions } from 'mongodb'
+
+// ---------------------------------------------------------------------------------- entry points
+
+/**
+ * Applies every pending migration and resolves when the database is up to date: the one call for an
+ * app's start. It opens its own connections and has closed them when it settles, either way.
+ *
+ * With nothing pending it takes one read and no lock, whoever holds it. Without arguments it reads
+ * `mmk.config.*` and the `MMK_*` environment, as the CLI does.
+ *
+ * @throws {LockAlreadyHeldError} another run holds the lock (`onLockHeld: 'throw'`), or the wait ended
+ * @throws {LockLostError} the lock was lost on the way: no further migration was started or recorded
+ * @throws {MigrationExecutionFailedError} a body threw; `cause` is the very value that it threw
+ * @throws {ConfigInvalidError} the configuration has problems, all listed in `context.issues`
+ * @throws {ConnectionFailedError} the server can't be reached
+ */
+export function runMigrations(options?: RunMigrationsInput): Promise<MigrationSummary>
+/** The two-argument form of 1.x. */
+export function runMigrations(
+  config: Partial<MmkConfig>,
+  options: RunMigrationsOptions,
+): Promise<MigrationSummary>
+
+/**
+ * What `runMigrations` would apply, in its order. Reads only: works for a read-only user, creates
+ * nothing, takes no lock.
+ */
+export function pendingMigrations(options?: PendingMigrationsInput): Promise<StatusRow[]>
+/** The two-argument form of 1.x. */
+export function pendingMigrations(
+  config: Partial<MmkConfig>,
+  options: MigratorKitOptions,
+): Promise<StatusRow[]>
+
+/** Returns its argument: a migration written as one object, checked and completed by your editor. */
+export function defineMigration<T extends MigrationDefinition>(migration: T): T
+
+/** Returns its argument: a configuration, or the function that makes one, checked by your editor. */
+export function defineConfig<T extends MmkConfigInput>(config: T): T
+
+/**
+ * The commands of the CLI as methods. Connects by itself on first use; call `disconnect` when done,
+ * or the process stays alive.
+ */
+export class MigratorKit {
+  /**
+   * @param config wins over the environment and the configuration file, key by key
+   */
+  constructor(config?: Partial<MmkConfig>, options?: MigratorKitOptions)
+
+  /** The configuration file that was read, once there is one. Absolute path. */
+  readonly configFile: string | null
+  /** The configured namespace, once the configuration was read. `null` is the default one. */
+  readonly namespace: string | null
+
+  /** Resolves the configuration and connects. Needed only to learn early whether both work. */
+  connect(): Promise<void>
+  /** Closes what this kit opened. Never the client that you brought. Safe to call twice. */
+  disconnect(): Promise<void>
+
+  /** Applies all pending migrations, or the one named. */
+  up(file?: string, options?: UpOptions): Promise<RunResult[]>
+  /** Reverts the last batch, or what the arguments name, newest first. */
+  down(file?: string, options?: DownOptions): Promise<RunResult[]>
+
+  /** One row for each file and each entry, in file order. Reads only. */
+  status(options?: StatusOptions): Promise<StatusRow[]>
+  /** The rows of `status` that are pending or applied. Reads only. */
+  list(filter?: 'all' | 'pending' | 'applied'): Promise<StatusRow[]>
+
+  /** Who holds the lock now, or `null`. A lock whose lease has run out is still shown. */
+  lockInfo(): Promise<LockInfo | null>
+  /**
+   * Removes the lock, and returns the holder that lost it: `null` when there was none, or when the
+   * lock now is not the one that `options.owner` names. A holder that is alive stops.
+   */
+  forceUnlock(options?: ForceUnlockOptions): Promise<LockInfo | null>
+
+  /** Writes a new migration file. Never overwrites one. @returns its absolute path */
+  create(name: string, options?: CreateOptions): Promise<string>
+  /** Writes a configuration file into the working directory. @returns its absolute path */
+  init(options?: InitOptions): Promise<string>
+}
+
+// ------------------------------------------------------------------------------- migration files
+
+/**
+ * What a body gets. The object is ALSO usable as the `Db` (`ctx.collection('users')`), and bodies get
+ * the client as their second argument, so files written for migrate-mongo run unchanged.
+ */
+export interface MigrationContext {
+  db: Db
+  client: MongoClient
+  /** Present when the migration runs in a transaction: pass it to every operation. */
+  session?: ClientSession
+  /** Your Mongoose instance, if the configuration has one. Untyped: mongoose needn't be installed. */
+  // biome-ignore lint/suspicious/noExplicitAny: the type would force mongoose on everyone
+  mongoose?: any
+  /**
+   * Aborts when the lock is lost or the run is cancelled; `signal.reason` says which. The client is
+   * closed then too. Long loops should call `signal.throwIfAborted()`.
+   */
+  signal: AbortSignal
+  /** Says one line through the configured logger. */
+  log(message: string): void
+  /** The file name. */
+  name: string
+  direction: 'up' | 'down'
+}
+
+/** What a hook gets: the context without what belongs to a single body. */
+export type HookContext = Omit<MigrationContext, 'session' | 'name' | 'direction'>
+
+/** `up` or `down` of a migration. What it returns is awaited and ignored. */
+export type MigrationBody = (context: MigrationContext & Db, client: MongoClient) => unknown
+
+/** What a migration file exports, by name or as its default export. */
+export interface MigrationDefinition {
+  up: MigrationBody
+  /** Left out when the migration can't be undone. */
+  down?: MigrationBody
+  /** Shown by `mmk status`, stored in the entry. */
+  description?: string
+  /** Overrides the configuration. Default: the configuration's `useTransaction`. */
+  useTransaction?: boolean
+  /** What the next run does after this one failed or was interrupted. Overrides the configuration. */
+  onInterrupted?: 'retry' | 'stop'
+}
+
+/** A loaded migration, as 1.x names it. */
+export interface MigrationModule extends MigrationDefinition {
+  down: MigrationBody
+}
+
+export type MigrationExtension = 'ts' | 'js'
+
+// ---------------------------------------------------------------------------------- configuration
+
+/** Every key may come from the argument, the environment (`MMK_*`), the file or the default. */
+export interface MmkConfig {
+  /** `mongodb://` or `mongodb+srv://`. `MMK_URI`. */
+  uri: string
+  /** Default: the database in the URI's path. `MMK_DB`. */
+  dbName: string
+  /** Relative to the working directory. Default `'./migrations'`. `MMK_MIGRATIONS_DIR`. */
+  migrationsDir: string
+  /** Default `'_mmk_migrations'`. `MMK_COLLECTION`. */
+  migrationsCollection: string
+  /** Keep the default: another name stops taking turns with other repos. `MMK_LOCK_COLLECTION`. */
+  lockCollection: string
+  /** Seconds until a crashed run's lock frees itself: an integer ≥ 1. Default 60. `MMK_LOCK_TTL`. */
+  lockTTLSeconds: number
+  /** Which repo this is, on a database that several share. Default: none. `MMK_NAMESPACE`. */
+  namespace?: string
+  /** Refuse to run when an applied file has changed. Default `false`. `MMK_STRICT`. */
+  strict: boolean
+  /** Run each body in a transaction. Default `false`. `MMK_USE_TRANSACTION`. */
+  useTransaction: boolean
+  /** What counts as a migration. Default: `.js .mjs .cjs .ts .mts .cts`. */
+  fileExtensions: string[]
+  /** What `create` writes. Default `'js'`. `MMK_CREATE_EXTENSION`. */
+  createExtension: MigrationExtension
+  /** `0001-` instead of a time stamp. Default `false`. `MMK_SEQUENTIAL`. */
+  sequential: boolean
+  /** The template that `create` copies. */
+  templatePath?: string
+  /** Stored in entries. Default: the name in the nearest package.json. `MMK_SERVICE`. */
+  service?: string
+  /** Default `'throw'`. `MMK_ON_LOCK_HELD`. */
+  onLockHeld: OnLockHeld
+  /**
+   * How long `'wait'` waits. Default 30 000, extended once for a holder that has stopped renewing; a
+   * value that you set is a hard cap. `MMK_LOCK_WAIT_TIMEOUT_MS`.
+   */
+  lockWaitTimeoutMs?: number
+  /** What `up` does with a failed or interrupted migration. Default `'retry'`. `MMK_ON_INTERRUPTED`. */
+  onInterrupted: 'retry' | 'stop'
+  /** A pending file that sorts before an applied one. Default `'warn'`. `MMK_OUT_OF_ORDER`. */
+  outOfOrder: 'allow' | 'warn' | 'error'
+  /** Your own client for the bodies, beside `uri`. Never closed by us. */
+  client?: MongoClient
+  /** Your Mongoose instance, handed to bodies; once connected, they run on its client. */
+  // biome-ignore lint/suspicious/noExplicitAny: the type would force mongoose on everyone
+  mongoose?: any
+  /** For the client that we make for the bodies. */
+  mongoClientOptions?: MongoClientOptions
+  hooks?: MigrationHooks
+  /** `null` is silent. Default: the console, as the CLI writes. */
+  logger?: MmkLogger | null
+  /** Told of everything that happens, as it happens. What it throws is ignored. */
+  onEvent?: (event: MmkEvent) => void
+}
+
+/** What a configuration file may export. */
+export type MmkConfigInput =
+  | Partial<MmkConfig>
+  | (() => Partial<MmkConfig> | Promise<Partial<MmkConfig>>)
+
+export interface MigrationHooks {
+  /** Once, before the first migration. */
+  beforeAll?(context: HookContext): unknown
+  /** Once, after the last migration. Not after a failure. */
+  afterAll?(context: HookContext): unknown
+  beforeEach?(name: string, context: HookContext): unknown
+  /** After a migration was recorded. `duration` is the body alone. */
+  afterEach?(name: string, duration: number, context: HookContext): unknown
+  /** When a body threw, with the value that it threw. */
+  // biome-ignore lint/suspicious/noExplicitAny: anything can be thrown; 1.x typed it as Error
+  onError?(name: string, error: any, context: HookContext): unknown
+}
+
+export interface MmkLogger {
+  info(message: string): void
+  success(message: string): void
+  warn(message: string): void
+  error(message: string): void
+  dim(message: string): void
+}
+
+/** For an indicator on a screen. */
+export interface ProgressReporter {
+  onStart(name: string, direction: 'up' | 'down'): void
+  onStop(): void
+}
+
+export type OnLockHeld = 'throw' | 'wait'
+
+// ---------------------------------------------------------------------------------------- options
+
+export interface MigratorKitOptions {
+  /** Read this configuration file instead of looking for one. */
+  configPath?: string
+  progress?: ProgressReporter
+  /** Configuration that wins over everything and is called a command-line flag in messages. */
+  flags?: Partial<MmkConfig>
+}
+
+/** How one run meets the lock. What is left out comes from the configuration. */
+export interface LockOptions {
+  /** Don't take the lock. Unsafe as soon as anything else can run. Default `false`. */
+  noLock?: boolean
+  onLockHeld?: OnLockHeld
+  lockWaitTimeoutMs?: number
+  /** How often to look again where the server can't tell us. Default: chosen by the core. */
+  lockPollIntervalMs?: number
+}
+
+export interface RunMigrationsOptions extends MigratorKitOptions, LockOptions {
+  onEvent?: (event: MmkEvent) => void
+}
+
+/** Configuration and options in one object. */
+export type RunMigrationsInput = Partial<MmkConfig> & RunMigrationsOptions
+
+/** Configuration and options in one object. */
+export type PendingMigrationsInput = Partial<MmkConfig> & MigratorKitOptions
+
+export interface UpOptions extends LockOptions {
+  /** Run the named file again although it is applied. Needs a file. */
+  force?: boolean
+  /** Give each migration a batch of its own. */
+  step?: boolean
+}
+
+/** `file`, `batch` and `steps` exclude each other. */
+export interface DownOptions extends LockOptions {
+  /** Revert this batch instead of the last. */
+  batch?: number
+  /** Revert this many migrations, newest first. */
+  steps?: number
+  /** Revert although a file has changed since it was applied. */
+  force?: boolean
+}
+
+export interface StatusOptions {
+  /** Reject with {@link MigrationsDirNotFoundError} instead of warning. Default `false`. */
+  requireDirectory?: boolean
+}
+
+export interface ForceUnlockOptions {
+  /**
+   * The `owner` of the lock that was shown, so that no other is removed; `null` for a lock that names
+   * none. Default: whoever holds it now.
+   */
+  owner?: string | null
+}
+
+export interface CreateOptions {
+  /** Path of a template to copy. */
+  template?: string
+  /** Write JavaScript whatever the configuration says. */
+  js?: boolean
+  /** Write TypeScript whatever the configuration says. */
+  ts?: boolean
+}
+
+export type ConfigFormat = 'ts' | 'js' | 'json'
+
+export interface InitOptions {
+  /** Default `'js'`. */
+  format?: ConfigFormat
+  /** Overwrite a configuration file. */
+  force?: boolean
+  /** Write a factory that fetches the URI when it is needed. Not for JSON. */
+  secretProvider?: boolean
+}
+
+// ---------------------------------------------------------------------------------------- results
+
+export interface MigrationSummary {
+  applied: RunResult[]
+  /** Nothing was pending. */
+  upToDate: boolean
+  /** Did this call wait for another run? */
+  waited: boolean
+  waitedMs: number
+  metrics: RunMetrics
+}
+
+export interface RunMetrics {
+  lockWaitMs: number
+  renewals: number
+  takeovers: number
+  claimConflicts: number
+  orphansKilled: number
+}
+
+/** `'error'` is never returned: a migration that fails rejects the call. 1.x had it in its type. */
+export type RunResultStatus = 'applied' | 'reverted' | 'skipped' | 'error'
+
+export interface RunResult {
+  file: string
+  status: RunResultStatus
+  /** The body alone, without the commit. */
+  duration?: number
+  /** For `up`. */
+  batch?: number
+  /** Why it was skipped: `'Already applied'`. */
+  reason?: string
+  /** Did it run in a transaction? */
+  transaction: boolean
+}
+
+export type EntryState = 'pending' | 'running' | 'interrupted' | 'failed' | 'applied' | 'reverted'
+
+export interface StatusRow {
+  file: string
+  status: 'applied' | 'pending'
+  /** The same with all that is known. A reverted one is `'pending'` in `status`. */
+  state: EntryState
+  /** What a running, interrupted or failed migration was doing. */
+  direction: 'up' | 'down' | null
+  batch: number | null
+  appliedAt: Date | null
+  duration: number | null
+  /** `null`: not applied, or the file is gone. */
+  checksumOk: boolean | null
+  description?: string
+  /** It has an entry but no file. */
+  missing: boolean
+  startedAt: Date | null
+  /** Who runs it or ran it. */
+  executedBy: string | null
+  host: string | null
+  /** Why it failed the last time. */
+  error: { name: string; message: string } | null
+}
+
+/** The lock as it was read. Odd documents leave fields `null`. */
+export interface LockInfo {
+  /** The last renewal. */
+  lockedAt: Date | null
+  pid: number | null
+  host: string | null
+  executedBy: string | null
+  /** `null` is the default namespace, or a runner that knows none. */
+  namespace: string | null
+  owner: string | null
+  runId: string | null
+  operation: string | null
+  /** The migration that it is running, if it says so. */
+  running: string | null
+  acquiredAt: Date | null
+  /** When it frees itself unless renewed. */
+  expiresAt: Date | null
+  ttlMs: number | null
+  /** The server's clock at this reading. */
+  now: Date
+  /** Would the next run get the lock? */
+  expired: boolean
+}
+
+/** A document of the changelog. */
+export interface MigrationRecord {
+  name: string
+  batch: number
+  status: MigrationStatus
+  appliedAt: Date
+  revertedAt?: Date
+  duration: number
+  checksum: string
+  environment: string
+  executedBy: string
+  description?: string
+  service?: string
+  origin?: MigrationOrigin
+}
+
+export type MigrationStatus = 'applied' | 'reverted' | 'running' | 'failed'
+export type MigrationOrigin = 'mmk' | 'migrate-mongo'
+
+// ----------------------------------------------------------------------------------------- events
+
+/** The holder as events carry it: instants are milliseconds since 1970. */
+export interface LockHolder {
+  owner: string | null
+  runId: string | null
+  namespace: string | null
+  host: string | null
+  pid: number | null
+  user: string | null
+  operation: string | null
+  running: string | null
+  acquiredAt: number | null
+  lockedAt: number | null
+  expiresAt: number | null
+  now: number
+  ttlMs: number | null
+  expired: boolean
+}
+
+/** What an event tells of a thrown value. */
+export interface EventError {
+  code: string | null
+  name: string
+  message: string
+  context: Record<string, unknown>
+}
+
+export interface ClaimState {
+  status: string
+  version: number | null
+  runId: string | null
+}
+
+export type MmkEvent =
+  | { type: 'lockWaiting'; holder: LockHolder; retryInMs: number }
+  | { type: 'lockAcquired'; owner: string; runId: string; tookOverFrom: string | null }
+  | { type: 'leaseRenewed'; beats: number }
+  | { type: 'renewalFailed'; message: string }
+  | { type: 'leaseLost'; cause: 'superseded' | 'deadline' }
+  | { type: 'lockReleased' }
+  | { type: 'planned'; direction: 'up' | 'down'; names: string[] }
+  | {
+      type: 'migrationStarted'
+      name: string
+      direction: 'up' | 'down'
+      position: number
+      total: number
+      rerunOf: 'interrupted' | 'failed' | null
+      forced: boolean
+    }
+  | {
+      type: 'migrationFinished'
+      name: string
+      status: 'applied' | 'reverted'
+      durationMs: number
+      batch: number | null
+      transaction: boolean
+    }
+  | { type: 'migrationSkipped'; name: string; reason: string }
+  | { type: 'migrationFailed'; name: string; direction: 'up' | 'down'; error: EventError | null }
+  | { type: 'claimConflict'; name: string; expected: ClaimState; found: ClaimState | null }
+  | { type: 'warning'; code: string; message: string; context: Record<string, unknown> }
+
+// ----------------------------------------------------------------------------------------- errors
+
+export type MmkErrorCode =
+  | 'LOCK_ALREADY_HELD'
+  | 'LOCK_LOST'
+  | 'LOCK_ORPHANS'
+  | 'LOCK_RELEASE_FAILED'
+  | 'CHANGELOG_CONFLICT'
+  | 'OUTCOME_UNKNOWN'
+  | 'CHECKSUM_MISMATCH'
+  | 'MIGRATION_FILE_NOT_FOUND'
+  | 'MIGRATIONS_DIR_NOT_FOUND'
+  | 'MIGRATION_INVALID_NAME'
+  | 'MIGRATION_INVALID_EXPORT'
+  | 'MIGRATION_LOAD_FAILED'
+  | 'MIGRATION_EXECUTION_FAILED'
+  | 'MIGRATION_INTERRUPTED'
+  | 'MIGRATION_OUT_OF_ORDER'
+  | 'MIGRATION_IRREVERSIBLE'
+  | 'CONFIG_INVALID'
+  | 'CONFIG_FILE_EXISTS'
+  | 'INVALID_ARGUMENT'
+  | 'CONNECTION_FAILED'
+  | 'ALREADY_APPLIED'
+  | 'NOT_APPLIED'
+  | 'FOREIGN_CHANGELOG'
+  | 'IMPORT_TARGET_NOT_EMPTY'
+  | 'TRANSACTIONS_UNSUPPORTED'
+  | 'DEPENDENCY_MISSING'
+  | 'INTERNAL'
+
+export interface ErrorDetails {
+  context?: Record<string, unknown>
+  hint?: string | null
+  certainty?: 'known' | 'unknown'
+  cause?: unknown
+  suppressed?: MmkError[]
+}
+
+/** The base of every error that we make. Messages and contexts carry no secrets. */
+export class MmkError extends Error {
+  constructor(code: MmkErrorCode, message: string, details?: ErrorDetails)
+  /** Stable: branch on this, not on the message. */
+  readonly code: MmkErrorCode
+  /** Facts about this error; which ones depends on `code`. */
+  readonly context: Record<string, unknown>
+  /** What to do about it, in a sentence. */
+  readonly hint: string | null
+  /** Is it known what happened in the database? */
+  readonly certainty: 'known' | 'unknown'
+  /** What happened after it (a failed release or disconnect), which must not hide it. */
+  readonly suppressed: readonly MmkError[]
+  /** For the failure of a migration or hook: the identical value that your code threw. */
+  // biome-ignore lint/suspicious/noExplicitAny: anything can be thrown
+  readonly cause?: any
+}
+
+declare class CodedError extends MmkError {
+  constructor(message: string, details?: ErrorDetails)
+}
+
+/** Another run holds the lock. `context.holder` is a {@link LockInfo}. */
+export class LockAlreadyHeldError extends CodedError {}
+/** The lock was lost in mid-run: nothing more was started or recorded. */
+export class LockLostError extends CodedError {}
+/** Operations of a run that died are still going on on the server. */
+export class LockOrphansError extends CodedError {}
+/** The lock could not be released; it frees itself when its lease ends. */
+export class LockReleaseFailedError extends CodedError {}
+/** Someone else moved an entry that this run was about to write. */
+export class ChangelogConflictError extends CodedError {}
+/** A write was sent and its outcome could not be learned. */
+export class OutcomeUnknownError extends CodedError {}
+/** An applied file has changed. */
+export class ChecksumMismatchError extends CodedError {}
+export class MigrationFileNotFoundError extends CodedError {}
+export class MigrationsDirNotFoundError extends CodedError {}
+/** A name that is no plain file name. */
+export class MigrationInvalidNameError extends CodedError {}
+/** `context`: `{ filepath, missing, exports }`. */
+export class MigrationInvalidExportError extends CodedError {}
+/** A file could not be loaded: a syntax error, or what its top level threw (`cause`). */
+export class MigrationLoadFailedError extends CodedError {}
+/** A body threw. `context`: `{ name, direction, cause, location? }`; `cause` is what it threw. */
+export class MigrationExecutionFailedError extends CodedError {}
+/** A migration was interrupted and a person must look at it first. */
+export class InterruptedMigrationError extends CodedError {}
+/** A pending file sorts before an applied one, and `outOfOrder` is `'error'`. */
+export class MigrationOutOfOrderError extends CodedError {}
+/** A migration without `down`. */
+export class IrreversibleMigrationError extends CodedError {}
+/** `context.issues` is a {@link ConfigIssue} list, or `{ path, cause }` for a file that can't be read. */
+export class ConfigInvalidError extends CodedError {}
+export class ConfigFileExistsError extends CodedError {}
+/** An argument is missing, malformed or contradicts another. */
+export class InvalidArgumentError extends CodedError {}
+/** `context`: `{ cause, uri, dbName }`, the URI without its secrets. */
+export class ConnectionFailedError extends CodedError {}
+export class AlreadyAppliedError extends CodedError {}
+export class NotAppliedError extends CodedError {}
+/** Another tool's changelog lies beside an empty one of ours. */
+export class ForeignChangelogError extends CodedError {}
+export class ImportTargetNotEmptyError extends CodedError {}
+/** The server is a standalone, which has no transactions. */
+export class TransactionsUnsupportedError extends CodedError {}
+/** A package that we need isn't installed: the core for this platform, or the `mongodb` driver. */
+export class DependencyMissingError extends CodedError {}
+
+/** One problem of the configuration. */
+export interface ConfigIssue {
+  key: string
+  /** Reads after the key: "dbName is required but was not set". */
+  problem: string
+  /** The value, without secrets. */
+  received?: string
+  /** Where the value came from. */
+  source?: string
+  howToSet?: string
+}

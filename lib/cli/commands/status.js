@@ -1,0 +1,43 @@
+/** `mmk status`: what is applied, pending, or in need of a look. `--check` makes it a gate. */
+import { listNames, plural } from '../../text.js'
+import { EXIT } from '../exit.js'
+import { withKit } from '../kit.js'
+import { printError } from '../output.js'
+import { printRows } from '../table.js'
+
+/** @import { StatusRow } from '../../../index.d.ts' */
+
+/**
+ * @param {import('commander').Command} program
+ * @param {import('../program.js').Action} action
+ */
+export function addStatus(program, action) {
+  program
+    .command('status')
+    .description('show the state of every migration')
+    .option('--check', 'exit 1 if any is pending, 4 if any needs a look')
+    .action(action(status))
+}
+
+/** @type {import('../program.js').Work} */
+async function status(cli, { check }) {
+  const rows = await withKit(cli, (kit) => kit.status({ requireDirectory: check === true }))
+  await printRows(cli, rows)
+  return check ? judge(rows) : EXIT.ok
+}
+
+/** @param {StatusRow[]} rows */
+function judge(rows) {
+  const wrong = rows.filter((row) => {
+    return ['failed', 'interrupted'].includes(row.state) || row.checksumOk === false || row.missing
+  })
+  if (wrong.length > 0) {
+    const names = listNames(wrong.map((row) => row.file))
+    printError(`✖ ${plural(wrong.length, 'migration')} in need of a look: ${names}`)
+    return EXIT.attention
+  }
+  const pending = rows.filter((row) => row.status === 'pending').length
+  if (pending === 0) return EXIT.ok
+  printError(`✖ ${pending} pending migration(s)`)
+  return EXIT.failed
+}

@@ -1,0 +1,76 @@
+/**
+ * `mmk unlock`: show who holds the lock and, if told to, force-release it.
+ *
+ * Only the lock that was shown is released: one that has changed hands meanwhile stays. Without a
+ * terminal and without `--yes` it reports and changes nothing.
+ */
+import { Option } from 'commander'
+import { unlockLines } from '../../messages.js'
+import { EXIT } from '../exit.js'
+import { withKit } from '../kit.js'
+import { canAsk, printJson, printNote, printResult, printWarning, stdoutColors } from '../output.js'
+import { askFirst } from '../prompt.js'
+
+/** @import { LockInfo, MigratorKit } from '../../../index.d.ts' */
+
+/**
+ * @param {import('commander').Command} program
+ * @param {import('../program.js').Action} action
+ */
+export function addUnlock(program, action) {
+  program
+    .command('unlock')
+    .description('show who holds the lock, and release it')
+    .option('-y, --yes', 'release it without asking')
+    .addOption(new Option('--force', 'the same as --yes'))
+    .action(action(unlock))
+}
+
+/** @type {import('../program.js').Work} */
+function unlock(cli, { yes, force }) {
+  return withKit(cli, async (kit) => {
+    const lock = await kit.lockInfo()
+    if (lock === null) return answer(cli, { released: false, holder: null })
+    const lines = unlockLines(lock, { ourNamespace: kit.namespace })
+    for (const line of lines) line.startsWith('⚠') ? printWarning(line) : printNote(line)
+    if (!yes && !force) {
+      if (cli.json || !canAsk()) return reportOnly(cli, lock)
+      const refusal = await askFirst(cli, 'Force-release this lock? [y/N] ')
+      if (refusal !== null) return refusal
+    }
+    return release(cli, kit, lock)
+  })
+}
+
+/** @param {import('../main.js').Cli} cli @param {LockInfo} lock */
+function reportOnly(cli, lock) {
+  if (cli.json) printJson({ released: false, holder: lock })
+  printNote('Nothing was released: `mmk unlock --yes` releases it (check the holder first)')
+  return lock.expired ? EXIT.ok : EXIT.locked
+}
+
+/**
+ * @param {import('../main.js').Cli} cli
+ * @param {MigratorKit} kit
+ * @param {LockInfo} shown
+ */
+async function release(cli, kit, shown) {
+  const holder = await kit.forceUnlock({ owner: shown.owner })
+  if (holder !== null) return answer(cli, { released: true, holder })
+  const now = await kit.lockInfo()
+  if (now === null) return answer(cli, { released: false, holder: null })
+  if (cli.json) printJson({ released: false, holder: now })
+  printWarning('⚠ The lock has changed hands since it was shown: nothing was released')
+  return EXIT.locked
+}
+
+/**
+ * @param {import('../main.js').Cli} cli
+ * @param {{ released: boolean, holder: LockInfo | null }} outcome
+ */
+function answer(cli, outcome) {
+  if (cli.json) printJson(outcome)
+  else if (outcome.released) printResult(stdoutColors().green('✔ Lock released'))
+  else printResult('No migration lock is currently held')
+  return EXIT.ok
+}

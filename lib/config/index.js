@@ -1,0 +1,189 @@
+/**
+ * Resolves the configuration: flags, argument, environment, file, defaults, key by key.
+ *
+ * Promises: either a complete, frozen configuration with the source of every value, or ONE
+ * `CONFIG_INVALID` that lists every problem. It connects to nothing and prints nothing.
+ */
+import { basename, resolve } from 'node:path'
+import { envValue, loadDotEnv, unknownVariables } from './env.js'
+import { findConfig, readConfig } from './file.js'
+import { configInvalid, howToSet, showValue } from './problems.js'
+import { KEYS, OPTIONS } from './schema.js'
+import { suggest } from './suggest.js'
+
+/** @import { ConfigIssue, MmkConfig } from '../../index.d.ts' */
+/** @import { Option } from './schema.js' */
+
+export { toSettings } from './settings.js'
+
+/** @typedef {'flag' | 'argument' | 'env' | 'file' | 'uri' | 'default'} Source */
+
+/**
+ * @typedef {object} Request
+ * @property {object} [flags]
+ * @property {object} [argument]
+ * @property {string} [cwd]
+ * @property {NodeJS.ProcessEnv} [env] what `.env` holds is added to it
+ * @property {string} [configPath]
+ * @property {boolean} [connects] `false`: nothing will connect, so `uri` and `dbName` may be missing
+ */
+
+/**
+ * @typedef {object} Resolved
+ * @property {Readonly<MmkConfig>} config `migrationsDir` is absolute
+ * @property {Readonly<Record<string, Source>>} provenance
+ * @property {string[]} warnings
+ * @property {string | null} configFile absolute path
+ */
+
+/** @typedef {{ source: Source, label: (option: Option) => string, read: (option: Option) => any }} Layer */
+
+/**
+ * @param {Request} [request]
+ * @returns {Promise<Resolved>}
+ */
+export async function resolveConfig(request = {}) {
+  const { flags = {}, argument = {}, cwd = process.cwd(), env = process.env } = request
+  const fromDotEnv = loadDotEnv(cwd, env)
+  const { path: configFile, ignored } = await findConfig(cwd, request.configPath)
+  const file = configFile === null ? {} : await readConfig(configFile)
+
+  const fileLabel = configFile === null ? '' : basename(configFile)
+  const layers = [
+    objectLayer('flag', flags, (option) => option.flag?.split(' ')[0] ?? 'a command-line flag'),
+    objectLayer('argument', argument, () => 'the object passed to runMigrations or MigratorKit'),
+    envLayer(env, fromDotEnv),
+    objectLayer('file', file, () => fileLabel),
+  ]
+  /** @type {ConfigIssue[]} */
+  const issues = [
+    ...unknownKeys(flags, 'the command-line flags'),
+    ...unknownKeys(argument, 'the object passed to runMigrations or MigratorKit'),
+    ...unknownKeys(file, fileLabel),
+  ]
+  const picked = OPTIONS.map((option) => pick(option, layers, issues))
+  const values = Object.fromEntries(picked.map(({ key, value }) => [key, value]))
+  const provenance = Object.fromEntries(picked.map(({ key, source }) => [key, source]))
+  if (values.dbName === undefined) nameDatabase(values, provenance, issues)
+  if (request.connects ?? true) issues.push(...missingKeys(values))
+  if (issues.length > 0) throw configInvalid(issues)
+
+  values.migrationsDir = resolve(cwd, values.migrationsDir)
+  return {
+    config: Object.freeze(/** @type {MmkConfig} */ (values)),
+    provenance: Object.freeze(provenance),
+    warnings: [...unknownVariables(env), ...ignoredFiles(fileLabel, ignored)],
+    configFile,
+  }
+}
+
+/**
+ * @param {Source} source
+ * @param {any} values
+ * @param {Layer['label']} label
+ * @returns {Layer}
+ */
+function objectLayer(source, values, label) {
+  return { source, label, read: ({ key }) => values[key] }
+}
+
+/**
+ * @param {NodeJS.ProcessEnv} env
+ * @param {Set<string>} fromDotEnv
+ * @returns {Layer}
+ */
+function envLayer(env, fromDotEnv) {
+  return {
+    source: 'env',
+    label: ({ env: name = '' }) =>
+      fromDotEnv.has(name) ? `${name} in .env` : `the environment variable ${name}`,
+    read: (option) => envValue(option, env),
+  }
+}
+
+/**
+ * The value of the first layer that has one. `null` is a value only for the logger.
+ * @param {Option} option
+ * @param {Layer[]} layers
+ * @param {ConfigIssue[]} issues is added to
+ * @returns {{ key: string, value: any, source: Source }}
+ */
+function pick(option, layers, issues) {
+  const { key, check, secret, fallback } = option
+  for (const { source, label, read } of layers) {
+    const value = read(option)
+    if (value === undefined || (value === null && key !== 'logger')) continue
+    const problem = check(value)
+    if (problem !== null) {
+      const received = showValue(value, secret)
+      issues.push({ key, problem, received, source: label(option), howToSet: howToSet(option) })
+    }
+    return { key, value, source }
+  }
+  return { key, value: fallback, source: 'default' }
+}
+
+/**
+ * @param {object} values
+ * @param {string} source
+ * @returns {ConfigIssue[]}
+ */
+function unknownKeys(values, source) {
+  return Object.keys(values)
+    .filter((key) => !KEYS.includes(key))
+    .map((key) => {
+      const meant = suggest(key, KEYS)
+      return { key, problem: `is unknown${meant ? `: did you mean "${meant}"?` : ''}`, source }
+    })
+}
+
+/**
+ * Takes the database's name from the URI's path.
+ * @param {Record<string, any>} values
+ * @param {Record<string, Source>} provenance
+ * @param {ConfigIssue[]} issues is added to
+ */
+function nameDatabase(values, provenance, issues) {
+  const name = databaseIn(String(values.uri ?? ''))
+  if (name === null) return
+  values.dbName = name
+  provenance.dbName = 'uri'
+  const option = OPTIONS.find(({ key }) => key === 'dbName')
+  const problem = option?.check(name)
+  if (!option || !problem) return
+  const received = showValue(name)
+  const source = 'the path of the URI'
+  issues.push({ key: 'dbName', problem, received, source, howToSet: howToSet(option) })
+}
+
+/** @param {string} uri */
+function databaseIn(uri) {
+  const path = /^mongodb(?:\+srv)?:\/\/(?:[^/?]*@)?[^/?@]*\/([^?@]+)/.exec(uri)?.[1]
+  try {
+    return path === undefined ? null : decodeURIComponent(path)
+  } catch {
+    return null
+  }
+}
+
+/**
+ * @param {Record<string, unknown>} values
+ * @returns {ConfigIssue[]}
+ */
+function missingKeys(values) {
+  return OPTIONS.filter(({ key }) => key === 'uri' || key === 'dbName')
+    .filter(({ key }) => values[key] === undefined)
+    .map((option) => ({
+      key: option.key,
+      problem: 'is required but was not set',
+      howToSet: howToSet(option),
+    }))
+}
+
+/**
+ * @param {string} used
+ * @param {string[]} ignored
+ */
+function ignoredFiles(used, ignored) {
+  return ignored.map((path) => `${basename(path)} is ignored, because there is a ${used} too`)
+}

@@ -1,0 +1,35 @@
+/**
+ * The public API: what `index.d.ts` describes, and nothing else.
+ */
+export { defineConfig, defineMigration } from './define.js'
+export {
+  AlreadyAppliedError,
+  ChangelogConflictError,
+  ChecksumMismatchError,
+  ConfigFileExistsError,
+  ConfigInvalidError,
+  ConnectionFailedError,
+  DependencyMissingError,
+  ForeignChangelogError,
+  ImportTargetNotEmptyError,
+  InterruptedMigrationError,
+  InvalidArgumentError,
+  IrreversibleMigrationError,
+  LockAlreadyHeldError,
+  LockLostError,
+  LockOrphansError,
+  LockReleaseFailedError,
+  MigrationExecutionFailedError,
+  MigrationFileNotFoundError,
+  MigrationInvalidExportError,
+  MigrationInvalidNameError,
+  MigrationLoadFailedError,
+  MigrationOutOfOrderError,
+  MigrationsDirNotFoundError,
+  MmkError,
+  NotAppliedError,
+  OutcomeUnknownError,
+  TransactionsUnsupportedError,
+} from './errors.js'
+export { MigratorKit } from './kit.js'
+export { pendingMigrations, runMigrations } from './run.js'

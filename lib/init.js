@@ -1,0 +1,142 @@
+/**
+ * Writes a first config file and makes the migrations directory.
+ *
+ * Promises: what it writes loads in that project without a warning, every value is quoted, and an
+ * existing config file (of any format) is left alone unless `force` says otherwise.
+ */
+import { access, mkdir, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { ConfigFileExistsError, InvalidArgumentError } from './errors.js'
+import { usesEsModules } from './package-type.js'
+
+/** @typedef {{ uri: string, dbName: string, migrationsDir: string }} Values */
+
+/**
+ * @typedef {{
+ *   format?: 'js' | 'ts' | 'json'
+ *   force?: boolean
+ *   secretProvider?: boolean
+ *   cwd?: string
+ * } & Partial<Values>} InitOptions
+ */
+
+/** In the order of discovery. */
+const CONFIG_NAMES = ['ts', 'mts', 'js', 'mjs', 'cjs', 'json'].map((ext) => `mmk.config.${ext}`)
+
+/** @type {Values} */
+const DEFAULTS = {
+  uri: 'mongodb://localhost:27017',
+  dbName: 'my_app',
+  migrationsDir: './migrations',
+}
+
+/**
+ * @param {InitOptions} [options]
+ * @returns {Promise<string>} the absolute path of the config file
+ */
+export async function initConfig(options = {}) {
+  const { format = 'js', force = false, secretProvider = false, cwd = process.cwd() } = options
+  if (!['js', 'ts', 'json'].includes(format)) {
+    throw new InvalidArgumentError(`Unknown config format "${format}": js, ts or json`, {
+      context: { format },
+    })
+  }
+  if (format === 'json' && secretProvider) {
+    throw new InvalidArgumentError("A JSON config can't fetch secrets: use --js or --ts", {
+      context: { format, secretProvider },
+    })
+  }
+  const path = join(cwd, `mmk.config.${format}`)
+  if (!force) await refuseExisting(cwd)
+  const values = {
+    uri: options.uri ?? DEFAULTS.uri,
+    dbName: options.dbName ?? DEFAULTS.dbName,
+    migrationsDir: options.migrationsDir ?? DEFAULTS.migrationsDir,
+  }
+  const text = configText(values, { format, secretProvider, esm: await usesEsModules(cwd) })
+  await writeConfig(path, text, force)
+  await mkdir(resolve(cwd, values.migrationsDir), { recursive: true })
+  return path
+}
+
+/** @param {string} cwd */
+async function refuseExisting(cwd) {
+  for (const name of CONFIG_NAMES) {
+    const path = join(cwd, name)
+    const found = await access(path).then(
+      () => true,
+      () => false,
+    )
+    if (found) throw alreadyThere(path)
+  }
+}
+
+/** @param {string} path @param {string} text @param {boolean} force */
+async function writeConfig(path, text, force) {
+  try {
+    await writeFile(path, text, { flag: force ? 'w' : 'wx' })
+  } catch (error) {
+    if (/** @type {NodeJS.ErrnoException} */ (error).code === 'EEXIST') throw alreadyThere(path)
+    throw error
+  }
+}
+
+/** @param {string} path */
+function alreadyThere(path) {
+  return new ConfigFileExistsError(`A config file is already there: ${path}`, {
+    context: { path },
+    hint: 'use --force to write over it',
+  })
+}
+
+/**
+ * The text of a config file. Pure.
+ * @param {Values} values
+ * @param {{ format: 'js' | 'ts' | 'json', secretProvider: boolean, esm: boolean }} shape
+ * @returns {string}
+ */
+export function configText(values, { format, secretProvider, esm }) {
+  if (format === 'json') return `${JSON.stringify(values, null, 2)}\n`
+  const typed = format === 'ts'
+  const head = typed ? "import type { MmkConfig } from 'mongo-migrate-kit'\n\n" : ''
+  const hint = typed ? '' : "/** @type {import('mongo-migrate-kit').MmkConfigInput} */\n"
+  const type = typed ? ': Partial<MmkConfig>' : ''
+  const out = typed || esm ? 'export default ' : 'module.exports = '
+  if (secretProvider) return head + providerText(values, { typed, out })
+  return `${head}${hint}const config${type} = ${objectText(values)}\n\n${out}config\n`
+}
+
+/** @param {Values} values @param {{ typed: boolean, out: string }} shape */
+function providerText(values, { typed, out }) {
+  const result = typed ? ': Promise<string>' : ''
+  const promise = typed ? ': Promise<Partial<MmkConfig>>' : ''
+  const body = objectText({ ...values, uri: CALL }).replace(quote(CALL), CALL)
+  return `// Ask your secret store here. It is asked once per command, and never printed.
+async function readUri()${result} {
+  const uri = process.env.DATABASE_URI
+  if (!uri) throw new Error('DATABASE_URI is not set')
+  return uri
+}
+
+${out}async function config()${promise} {
+  return ${body.replaceAll('\n', '\n  ')}
+}
+`
+}
+
+const CALL = 'await readUri()'
+
+/** @param {Values} values */
+function objectText(values) {
+  const lines = Object.entries(values).map(([key, value]) => `  ${key}: ${quote(value)}`)
+  return `{\n${lines.join(',\n')}\n}`
+}
+
+/**
+ * A single-quoted literal of any text: JSON's escapes are JavaScript's too.
+ * @param {string} value
+ */
+function quote(value) {
+  const inner = JSON.stringify(value).slice(1, -1).replaceAll("'", "\\'")
+  return `'${inner}'`
+}

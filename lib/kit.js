@@ -1,0 +1,134 @@
+/**
+ * The public handle: the commands of the CLI as methods.
+ *
+ * It connects by itself on first use and holds what it opened until `disconnect`.
+ */
+import { resolveConfig } from './config/index.js'
+import { createMigration } from './create.js'
+import * as engine from './engine.js'
+import { InvalidArgumentError } from './errors.js'
+import { initConfig } from './init.js'
+import { downRequest, upRequest } from './requests.js'
+import { lockInfo, runResult, statusRow } from './shapes.js'
+
+/** @import * as api from '../index.d.ts' */
+
+const FILTERS = ['all', 'pending', 'applied']
+
+/** @implements {api.MigratorKit} */
+export class MigratorKit {
+  /** @type {Partial<api.MmkConfig>} */
+  #argument
+  /** @type {api.MigratorKitOptions} */
+  #options
+  /** @type {Promise<engine.Engine> | null} */
+  #engine = null
+  /** @type {string | null} */
+  configFile = null
+  /** @type {string | null} */
+  namespace = null
+
+  /**
+   * @param {Partial<api.MmkConfig>} [config]
+   * @param {api.MigratorKitOptions} [options]
+   */
+  constructor(config = {}, options = {}) {
+    this.#argument = config
+    this.#options = options
+  }
+
+  async connect() {
+    await engine.connect(await this.#open())
+  }
+
+  async disconnect() {
+    const opened = this.#engine
+    this.#engine = null
+    const { core } = (await opened?.catch(() => null)) ?? {}
+    await core?.disconnect()
+  }
+
+  /**
+   * @param {string} [file]
+   * @param {api.UpOptions} [options]
+   */
+  async up(file, options = {}) {
+    const open = await this.#open()
+    const report = await engine.run(open, upRequest(file, options, open.resolved.config))
+    return report.results.map(runResult)
+  }
+
+  /**
+   * @param {string} [file]
+   * @param {api.DownOptions} [options]
+   */
+  async down(file, options = {}) {
+    const open = await this.#open()
+    const report = await engine.run(open, downRequest(file, options, open.resolved.config))
+    return report.results.map(runResult)
+  }
+
+  /** @param {api.StatusOptions} [options] */
+  async status(options) {
+    const rows = await engine.status(await this.#open(), options)
+    return rows.map(statusRow)
+  }
+
+  /** @param {'all' | 'pending' | 'applied'} [filter] */
+  async list(filter = 'all') {
+    if (!FILTERS.includes(filter)) {
+      throw new InvalidArgumentError(`\`list\` takes ${FILTERS.join(', ')}, not "${filter}"`, {
+        context: { filter },
+      })
+    }
+    const rows = await this.status()
+    return filter === 'all' ? rows : rows.filter((row) => row.status === filter)
+  }
+
+  async lockInfo() {
+    const holder = await engine.lock(await this.#open())
+    return holder && lockInfo(holder)
+  }
+
+  /** @param {api.ForceUnlockOptions} [options] */
+  async forceUnlock({ owner } = {}) {
+    const open = await this.#open()
+    const shown = owner === undefined ? await engine.lock(open) : { owner }
+    const removed = shown && (await engine.forceRelease(open, shown.owner))
+    return removed && lockInfo(removed)
+  }
+
+  /**
+   * @param {string} name
+   * @param {api.CreateOptions} [options]
+   */
+  async create(name, options) {
+    const { config, configFile } = await resolveConfig({
+      argument: this.#argument,
+      flags: this.#options.flags,
+      configPath: this.#options.configPath,
+      connects: false,
+    })
+    this.configFile = configFile
+    return createMigration(config, name, options)
+  }
+
+  /** @param {api.InitOptions} [options] */
+  async init(options) {
+    const { uri, dbName, migrationsDir } = { ...this.#argument, ...this.#options.flags }
+    return initConfig({ uri, dbName, migrationsDir, ...options })
+  }
+
+  async #open() {
+    this.#engine ??= engine.openEngine(this.#argument, this.#options)
+    try {
+      const open = await this.#engine
+      this.configFile = open.resolved.configFile
+      this.namespace = open.resolved.config.namespace ?? null
+      return open
+    } catch (error) {
+      this.#engine = null
+      throw error
+    }
+  }
+}

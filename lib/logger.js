@@ -1,0 +1,42 @@
+/**
+ * The logger that is used when the configuration names none: 1.x's streams and colours.
+ *
+ * `info`, `success` and `dim` go to standard output, `warn` and `error` to standard error. Colour is
+ * decided for each stream by itself, so a piped stdout stays plain beside a coloured stderr.
+ */
+import picocolors from 'picocolors'
+
+/** @import { MmkLogger } from '../index.d.ts' */
+
+/** @typedef {{ write(text: string): unknown, isTTY?: boolean }} Sink */
+
+/**
+ * Should a stream get colours? `NO_COLOR` forbids, `FORCE_COLOR` asks (0 and false forbid), otherwise
+ * only a terminal that can show them does.
+ * @param {Sink} sink
+ * @param {NodeJS.ProcessEnv} [env]
+ * @returns {boolean}
+ */
+export function wantsColor(sink, env = process.env) {
+  if (env.NO_COLOR) return false
+  if (env.FORCE_COLOR !== undefined) return !['0', 'false'].includes(env.FORCE_COLOR)
+  return sink.isTTY === true && env.TERM !== 'dumb'
+}
+
+/**
+ * @param {{ stdout?: Sink, stderr?: Sink, env?: NodeJS.ProcessEnv }} [options]
+ * @returns {MmkLogger}
+ */
+export function createLogger({ stdout, stderr, env } = {}) {
+  const out = stdout ?? process.stdout
+  const err = stderr ?? process.stderr
+  const outColors = picocolors.createColors(wantsColor(out, env))
+  const errColors = picocolors.createColors(wantsColor(err, env))
+  return {
+    info: (message) => void out.write(`${message}\n`),
+    success: (message) => void out.write(`${outColors.green(message)}\n`),
+    dim: (message) => void out.write(`${outColors.dim(message)}\n`),
+    warn: (message) => void err.write(`${errColors.yellow(message)}\n`),
+    error: (message) => void err.write(`${errColors.red(message)}\n`),
+  }
+}

@@ -1,0 +1,142 @@
+/**
+ * Takes secrets out of text, for every output that we have: messages, contexts, logs, JSON.
+ *
+ * Promises: credentials in a MongoDB URI never come through, however deformed the URI is (unescaped
+ * `@`, `/`, `:` or blanks in the password, a wrong scheme, quotes around it); nor do the secrets that
+ * travel in its query. Host names stay where a URI is well formed; where it isn't, all of it goes.
+ * It does not promise to know a password that stands alone in a sentence.
+ */
+
+const HIDDEN = '***'
+
+const HOST = String.raw`(?:\[[\da-f:.%]+\]|[\w%.-]+)(?::\d{1,5})?`
+/** Scheme left off: credentials, hosts, path, query, none of which hides a second `@`. */
+const WELL_FORMED = new RegExp(
+  String.raw`^(?:(?<user>[^\s:@/]*)(?::[^\s@/]*)?@)?(?<rest>${HOST}(?:,${HOST})*(?:[/?][^\s@]*)?)$`,
+  'i',
+)
+
+/** A scheme; for MongoDB's also with a slash too few, where credentials follow. */
+const ADDRESS_START = /[a-z][a-z\d+.-]*:\/\/|\bmongo[a-z+]*:\/?(?=[^\s/]*:[^\s]*@)/gi
+
+/** Schemes whose addresses carry no credentials and may well contain an `@`. */
+const PLAIN_SCHEMES = new Set(['file', 'node', 'data', 'webpack'])
+const WEB_SCHEMES = new Set(['http', 'https', 'ws', 'wss', 'ftp', 'git', 'ssh'])
+
+const QUERY_SECRETS = [
+  /(AWS_(?:SESSION_TOKEN|SECRET_ACCESS_KEY)\s*["']?(?:%3A|[:=])\s*["']?)[^\s,&"'}]+/gi,
+  /\b((?:tlsCertificateKeyFilePassword|sslPass|sslKeyPass(?:word)?|proxyPassword|passphrase)["']?\s*[:=]\s*["']?)[^\s,&"'}]+/gi,
+  /\b((?:password|passwd|pwd)["']?\s*(?:=\s*|:\s*(?=["'])))(?:"[^"]*"|'[^']*'|[^\s,&"'}]+)/gi,
+  /([?&][\w-]*(?:pass|secret|token)[\w-]*=)[^\s&"']+/gi,
+]
+
+/** `user:password@host` without a scheme. A path (as in `.pnpm/mongodb@7`) is not one. */
+const BARE_CREDENTIALS = /(?<![\w./\\-])[^\s:@/\\"'`(<]*:[^\s@/\\"'`][^\s@\\"'`]*@(?=[\w[])/g
+
+/** @param {string} text */
+function redactQuery(text) {
+  return QUERY_SECRETS.reduce((rest, secret) => rest.replace(secret, `$1${HIDDEN}`), text)
+}
+
+/**
+ * The part of a well-formed address after its scheme, without secrets; `null` when it is deformed.
+ * @param {string} address
+ */
+function redactAddress(address) {
+  const groups = WELL_FORMED.exec(address)?.groups
+  if (!groups?.rest) return null
+  const credentials = groups.user === undefined ? '' : `${HIDDEN}:${HIDDEN}@`
+  return credentials + redactQuery(groups.rest)
+}
+
+/**
+ * Replaces the address that starts `rest` (the text behind `scheme://`, up to the end of its line).
+ * @param {string} scheme
+ * @param {string} rest
+ * @returns {[shown: string, consumed: number]}
+ */
+function replaceAddress(scheme, rest) {
+  const token = /^[^\s"'`<>]*/.exec(rest)?.[0] ?? ''
+  if (PLAIN_SCHEMES.has(scheme.toLowerCase())) return [token, token.length]
+  if (WEB_SCHEMES.has(scheme.toLowerCase())) {
+    return [redactQuery(token.replace(/^[^/?#]*@/, `${HIDDEN}:${HIDDEN}@`)), token.length]
+  }
+  const bare = token.replace(/[).,;:\]}]+$/, '')
+  const shown = redactAddress(bare)
+  if (shown !== null) return [shown, bare.length]
+  const lastAt = rest.lastIndexOf('@')
+  const tail = /^[^\s"'`<>]*/.exec(rest.slice(lastAt + 1))?.[0] ?? ''
+  return [HIDDEN, lastAt === -1 ? token.length : Math.max(token.length, lastAt + 1 + tail.length)]
+}
+
+/** @param {string} line */
+function redactLine(line) {
+  let shown = ''
+  let from = 0
+  for (const match of line.matchAll(ADDRESS_START)) {
+    if (match.index < from) continue
+    const start = match.index + match[0].length
+    const [address, consumed] = replaceAddress(match[0].split(':')[0], line.slice(start))
+    shown += redactBare(line.slice(from, match.index)) + match[0] + address
+    from = start + consumed
+  }
+  return shown + redactBare(line.slice(from))
+}
+
+/** @param {string} text without an address in it */
+function redactBare(text) {
+  return redactQuery(text.replace(BARE_CREDENTIALS, `${HIDDEN}:${HIDDEN}@`))
+}
+
+/**
+ * Any text without the secrets in it.
+ * @param {string} text
+ * @returns {string}
+ */
+export function redact(text) {
+  return text.split('\n').map(redactLine).join('\n')
+}
+
+/**
+ * A value that is meant to be one whole URI, without its secrets.
+ * @param {string} uri
+ * @returns {string}
+ */
+export function redactUri(uri) {
+  const match = /^(mongodb(?:\+srv)?:\/\/)(.*)$/s.exec(uri)
+  const shown = match && redactAddress(match[2])
+  if (match && shown !== null) return match[1] + shown
+  const scheme = /^[\s"'`]*([a-z][a-z\d+.-]*:\/\/)/i.exec(uri)
+  return scheme ? `${scheme[1]}${HIDDEN}` : HIDDEN
+}
+
+/**
+ * Plain data with every text in it redacted. What is not plain data is left as it is.
+ * @template T
+ * @param {T} value
+ * @param {number} [depth]
+ * @returns {T}
+ */
+export function redactData(value, depth = 8) {
+  /** @type {any} */
+  let copy = value
+  if (typeof value === 'string') copy = redact(value)
+  else if (depth > 0 && Array.isArray(value))
+    copy = value.map((item) => redactData(item, depth - 1))
+  else if (depth > 0 && isPlainObject(value)) {
+    copy = Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [key, redactData(item, depth - 1)]),
+    )
+  }
+  return copy
+}
+
+/**
+ * @param {unknown} value
+ * @returns {value is Record<string, unknown>}
+ */
+function isPlainObject(value) {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}

@@ -1,0 +1,130 @@
+/**
+ * Turns what happens in a run into log lines, in 1.x's wording, and into 1.x's progress callbacks.
+ *
+ * Promises: one line for each thing worth a line, names escaped, `onStop` before the line that ends
+ * what `onStart` began. It remembers nothing between two events.
+ */
+import { LOST_LOCK_WARNING, NO_LOCK_WARNING, waitingText } from './messages.js'
+import { escapeLines, escapeText } from './text.js'
+
+/** @import { Event } from './contract.d.ts' */
+/** @import { MmkLogger, ProgressReporter } from '../index.d.ts' */
+
+/** @typedef {{ level: keyof MmkLogger, text: string }} Line */
+
+/**
+ * @template {Event['type']} T
+ * @typedef {Extract<Event, { type: T }>} EventOf
+ */
+
+/**
+ * @param {Line['level']} level
+ * @param {string} text
+ * @returns {Line}
+ */
+const line = (level, text) => ({ level, text })
+
+/** @param {EventOf<'migrationStarted'>} event */
+function startedLines({ name, direction, rerunOf, forced }) {
+  const shown = escapeText(name)
+  if (rerunOf === 'interrupted') {
+    return [line('warn', `⚠ Running again  ${shown} — it was interrupted before it finished`)]
+  }
+  if (rerunOf === 'failed') {
+    return [line('warn', `⚠ Running again  ${shown} — it failed the last time`)]
+  }
+  if (forced && direction === 'up') {
+    return [line('warn', `⚠ Forcing   re-run of already-applied ${shown}`)]
+  }
+  return []
+}
+
+/** @param {EventOf<'migrationFinished'>} event */
+function finishedLine({ name, status, durationMs }) {
+  const label = status === 'applied' ? '✔ Applied ' : '↩ Reverted'
+  return line('success', `${label} ${escapeText(name)}   [${durationMs}ms]`)
+}
+
+/** @param {EventOf<'migrationSkipped'>} event */
+function skippedLine({ name, reason }) {
+  const why = reason === 'Already applied' ? '' : `   (${escapeText(reason)})`
+  return line('dim', `⏭ Skipped  ${escapeText(name)}${why}`)
+}
+
+/** @param {EventOf<'claimConflict'>} event */
+function conflictLine({ name, expected, found }) {
+  const now = found ? `"${escapeText(found.status)}"` : 'gone'
+  return line(
+    'warn',
+    `⚠ Warning  ${escapeText(name)} was moved by another run meanwhile: ` +
+      `expected "${escapeText(expected.status)}", found ${now}`,
+  )
+}
+
+/**
+ * What is said of a run that found nothing to do: no event tells it.
+ * @param {'up' | 'down'} command
+ * @returns {string}
+ */
+export function nothingText(command) {
+  return command === 'up' ? 'Nothing to migrate' : 'Nothing to rollback'
+}
+
+/** @param {EventOf<'warning'>} event */
+function warningLine({ code, message }) {
+  return line('warn', code === 'NO_LOCK' ? NO_LOCK_WARNING : `⚠ Warning  ${escapeLines(message)}`)
+}
+
+/**
+ * The lines for one event, in order. Pure.
+ * @param {Event} event
+ * @returns {Line[]}
+ */
+export function eventLines(event) {
+  switch (event.type) {
+    case 'lockWaiting':
+      // 1.x logged it as info; what a deploy is stuck behind belongs beside the warnings.
+      return [line('warn', waitingText(event.holder))]
+    case 'lockAcquired':
+      return event.tookOverFrom === null
+        ? []
+        : [line('warn', '⚠ Took over the migration lock: its last holder stopped renewing it')]
+    case 'renewalFailed':
+      return [
+        line('warn', `⚠ Could not renew the migration lock yet: ${escapeLines(event.message)}`),
+      ]
+    case 'leaseLost':
+      return [line('warn', LOST_LOCK_WARNING)]
+    case 'migrationStarted':
+      return startedLines(event)
+    case 'migrationFinished':
+      return [finishedLine(event)]
+    case 'migrationSkipped':
+      return [skippedLine(event)]
+    case 'migrationFailed':
+      return [line('error', `✖ Error    ${escapeText(event.name)}`)]
+    case 'claimConflict':
+      return [conflictLine(event)]
+    case 'warning':
+      return [warningLine(event)]
+    case 'planned':
+    case 'leaseRenewed':
+    case 'lockReleased':
+      return []
+  }
+}
+
+/**
+ * @param {{ logger: MmkLogger | null, progress?: ProgressReporter | undefined }} options
+ *   `logger: null` is silent
+ * @returns {(event: Event) => void}
+ */
+export function createReporter({ logger, progress }) {
+  return (event) => {
+    if (event.type === 'migrationFinished' || event.type === 'migrationFailed') progress?.onStop()
+    if (logger) {
+      for (const { level, text } of eventLines(event)) logger[level](text)
+    }
+    if (event.type === 'migrationStarted') progress?.onStart(event.name, event.direction)
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * The calls for an app's start: open, do one thing, close.
+ */
+import * as engine from './engine.js'
+import { upRequest } from './requests.js'
+import { statusRow, summary } from './shapes.js'
+
+/** @import * as api from '../index.d.ts' */
+
+/**
+ * @param {api.RunMigrationsInput} [first] configuration and options, or the configuration alone
+ * @param {api.RunMigrationsOptions} [second] the options, in the form of 1.x
+ * @returns {Promise<api.MigrationSummary>}
+ */
+export async function runMigrations(first = {}, second = {}) {
+  const { config, kit, lock } = split({ ...first, ...second })
+  return withEngine(config, kit, async (open) => {
+    const request = upRequest(undefined, lock, open.resolved.config)
+    return summary(await engine.run(open, request))
+  })
+}
+
+/**
+ * @param {api.PendingMigrationsInput} [first]
+ * @param {api.MigratorKitOptions} [second]
+ * @returns {Promise<api.StatusRow[]>}
+ */
+export async function pendingMigrations(first = {}, second = {}) {
+  const { config, kit } = split({ ...first, ...second })
+  return withEngine(config, kit, async (open) => {
+    const rows = await engine.status(open)
+    return rows.filter((row) => row.status === 'pending').map(statusRow)
+  })
+}
+
+/**
+ * Takes the options out; what remains is configuration, where an unknown key is an error.
+ * @param {api.RunMigrationsInput} input
+ */
+function split({ configPath, progress, flags, noLock, lockPollIntervalMs, ...config }) {
+  return { config, kit: { configPath, progress, flags }, lock: { noLock, lockPollIntervalMs } }
+}
+
+/**
+ * @template T
+ * @param {Partial<api.MmkConfig>} config
+ * @param {api.MigratorKitOptions} options
+ * @param {(open: engine.Engine) => Promise<T>} work
+ * @returns {Promise<T>}
+ */
+async function withEngine(config, options, work) {
+  const open = await engine.openEngine(config, options)
+  const connectAndWork = async () => {
+    await engine.connect(open)
+    return work(open)
+  }
+  return engine.closing(connectAndWork, () => open.core.disconnect(), open.report)
+}

@@ -1,0 +1,177 @@
+//! The changelog in a MongoDB collection: conditional writes, each one command.
+//!
+//! What is written and on what condition is spelled out in `mongo_document`; this file sends it and
+//! makes sense of the answer. A write whose reply is lost is sent again: its precondition makes that
+//! harmless, and what is found there afterwards tells whether the first one arrived.
+//!
+//! Collections are expected to read from the primary with majority read concern, as
+//! [`Connection`](crate::connect::Connection) hands them out.
+
+use std::future::Future;
+use std::time::Duration;
+
+use futures_util::TryStreamExt;
+use mongodb::Collection;
+use mongodb::bson::{Document, doc};
+use mongodb::error::Error;
+use mongodb::options::{Acknowledgment, ReturnDocument, WriteConcern};
+
+use super::entry::Entry;
+use super::mongo_document::{self as document, Change};
+use super::store::{ChangelogStore, Claim, Settlement, Written};
+use crate::connect::{fault_of, is_outcome_unknown, no_reply, server_code};
+use crate::fault::StoreFault;
+use crate::lock::proof::StillHeld;
+use crate::migration::Namespace;
+
+/// The changelog of one database.
+#[derive(Debug, Clone)]
+pub struct MongoChangelogStore {
+    collection: Collection<Document>,
+}
+
+impl MongoChangelogStore {
+    /// The changelog in this collection.
+    pub fn new(collection: Collection<Document>) -> Self {
+        Self { collection }
+    }
+
+    async fn write(&self, change: &Change) -> Written {
+        let mut answer = self.try_write(change).await;
+        let doubtful = matches!(answer, Answer::Unsettled(_));
+        for _ in 1..TRIES {
+            let Answer::Unsettled(_) = answer else { break };
+            tokio::time::sleep(PAUSE).await;
+            answer = self.try_write(change).await;
+        }
+        match answer {
+            // An earlier attempt may have been carried out, whatever the last one was told.
+            Answer::Settled(Written::Refused(fault)) if doubtful => Written::Unknown(fault),
+            Answer::Settled(written) => written,
+            Answer::Unsettled(fault) => Written::Unknown(fault),
+        }
+    }
+
+    async fn try_write(&self, change: &Change) -> Answer {
+        let filter = change.filter.clone();
+        let command = self
+            .collection
+            .find_one_and_update(filter, change.pipeline.clone())
+            .upsert(change.creates)
+            .return_document(ReturnDocument::After)
+            .write_concern(majority());
+        match answered(command.into_future()).await {
+            Ok(Some(found)) => Answer::Settled(judged(change, document::entry(&found))),
+            Ok(None) => self.look_again(change, None).await,
+            Err(Failure::Collision(fault)) => self.look_again(change, Some(fault)).await,
+            Err(Failure::Unknown(fault)) => Answer::Unsettled(fault),
+            Err(Failure::Refused(fault)) => Answer::Settled(Written::Refused(fault)),
+        }
+    }
+
+    /// The write matched nothing, or `collided` with a unique index: what is there instead?
+    async fn look_again(&self, change: &Change, collided: Option<StoreFault>) -> Answer {
+        let by_id = doc! { "_id": change.id.clone() };
+        for filter in [by_id, change.twin.clone()] {
+            match answered(self.collection.find_one(filter).into_future()).await {
+                Ok(Some(found)) => {
+                    return Answer::Settled(judged(change, document::entry(&found)));
+                }
+                Ok(None) => {}
+                Err(failure) => return Answer::Unsettled(failure.into_fault()),
+            }
+        }
+        Answer::Settled(match collided {
+            // A foreign unique index is in the way, such as 1.x's on the bare name.
+            Some(fault) => Written::Refused(fault),
+            None => Written::Conflict(None),
+        })
+    }
+}
+
+impl ChangelogStore for MongoChangelogStore {
+    async fn entries(&self, namespace: &Namespace) -> Result<Vec<Entry>, StoreFault> {
+        // One command as long as everything fits into one reply.
+        let query = self.collection.find(document::of_namespace(namespace)).batch_size(ALL);
+        let cursor = query.await.map_err(|error| fault_of(&error))?;
+        let documents: Vec<Document> =
+            cursor.try_collect().await.map_err(|error| fault_of(&error))?;
+        Ok(documents.iter().map(document::entry).collect())
+    }
+
+    async fn claim(&self, _proof: &StillHeld<'_>, claim: &Claim) -> Written {
+        self.write(&document::claim(claim)).await
+    }
+
+    async fn settle(&self, _proof: &StillHeld<'_>, settlement: &Settlement) -> Written {
+        self.write(&document::settle(settlement)).await
+    }
+
+    fn settle_command(&self, settlement: &Settlement) -> Vec<u8> {
+        let Change { filter, pipeline, .. } = document::settle(settlement);
+        let command = doc! {
+            "update": self.collection.name(),
+            "updates": [{ "q": filter, "u": pipeline, "multi": false }],
+        };
+        command.to_vec().expect("texts, numbers and constants always have a binary form")
+    }
+}
+
+/// What came of one attempt.
+enum Answer {
+    Settled(Written),
+    Unsettled(StoreFault),
+}
+
+/// Why a command brought no document.
+enum Failure {
+    Unknown(StoreFault),
+    Refused(StoreFault),
+    /// A duplicate key: nothing was written.
+    Collision(StoreFault),
+}
+
+impl Failure {
+    fn into_fault(self) -> StoreFault {
+        match self {
+            Self::Unknown(fault) | Self::Refused(fault) | Self::Collision(fault) => fault,
+        }
+    }
+}
+
+async fn answered<T>(command: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
+    match tokio::time::timeout(PATIENCE, command).await {
+        Ok(Ok(reply)) => Ok(reply),
+        Ok(Err(error)) if server_code(&error) == Some(DUPLICATE_KEY) => {
+            Err(Failure::Collision(fault_of(&error)))
+        }
+        Ok(Err(error)) if is_outcome_unknown(&error) => Err(Failure::Unknown(fault_of(&error))),
+        Ok(Err(error)) => Err(Failure::Refused(fault_of(&error))),
+        Err(_) => Err(Failure::Unknown(no_reply(PATIENCE))),
+    }
+}
+
+fn judged(change: &Change, entry: Entry) -> Written {
+    if change.made(&entry) { Written::Done(entry) } else { Written::Conflict(Some(entry)) }
+}
+
+fn majority() -> WriteConcern {
+    WriteConcern::builder().w(Acknowledgment::Majority).w_timeout(REPLICATION).build()
+}
+
+/// A changelog write is sent this often before its outcome is reported as unknown.
+const TRIES: u32 = 3;
+
+/// Between two of them: long enough for a dropped connection to be replaced.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How long servers may take to replicate a write: an election takes up to ten seconds.
+const REPLICATION: Duration = Duration::from_secs(10);
+
+/// A reply that takes longer than replication may will not come.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// The largest batch that a server takes.
+const ALL: u32 = i32::MAX.unsigned_abs();
+
+const DUPLICATE_KEY: i32 = 11000;

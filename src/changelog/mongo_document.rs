@@ -1,0 +1,302 @@
+//! How entries look in MongoDB: documents, preconditions and the pipelines that change them. Pure
+//! values, no I/O.
+//!
+//! Fields keep the names and types that 1.x reads. An entry that we create has an `_id` made of
+//! namespace and name: of concurrent first claims one inserts and the others find it, without any
+//! index. Entries by 1.x keep their ObjectId and are claimed by it.
+//!
+//! All instants are the primary's (`$$NOW`), and every user's text goes through `$literal`: a
+//! description may begin with a dollar.
+
+use mongodb::bson::{Bson, Document, doc};
+
+use super::entry::{Entry, EntryError, EntryKey, Status};
+use super::store::{Claim, Expected, Outcome, Settlement};
+use crate::lock::lease::RunId;
+use crate::migration::{Direction, MigrationName, Namespace};
+
+/// One conditional write, and how to recognise it afterwards.
+pub(super) struct Change {
+    /// The entry's `_id`.
+    pub id: Bson,
+    /// What must still be true.
+    pub filter: Document,
+    /// What becomes of the entry.
+    pub pipeline: Vec<Document>,
+    /// Is the entry created when it is missing?
+    pub creates: bool,
+    /// Another entry with this content rules out the one to be created.
+    pub twin: Document,
+    run_id: RunId,
+    version: i64,
+    status: &'static str,
+}
+
+impl Change {
+    /// Is this entry what the change makes of it? A lost reply leaves no other way to know.
+    pub(super) fn made(&self, entry: &Entry) -> bool {
+        entry.run_id.as_ref() == Some(&self.run_id)
+            && entry.version == Some(self.version)
+            && entry.status.as_str() == self.status
+    }
+}
+
+/// The change that a claim asks for.
+pub(super) fn claim(claim: &Claim) -> Change {
+    let mut fields = claimed_fields(claim);
+    let twin = named(&claim.name, &claim.identity.namespace);
+    let (id, filter, pipeline, version) = match &claim.expected {
+        Expected::Absent => {
+            let id = Bson::String(created_id(&claim.name, &claim.identity.namespace));
+            fields.insert("_id", literal(id.clone()));
+            fields.insert("name", literal(claim.name.as_str()));
+            fields.insert("version", literal(FIRST_VERSION));
+            if let Some(namespace) = claim.identity.namespace.name() {
+                fields.insert("namespace", literal(namespace));
+            }
+            (id.clone(), doc! { "_id": id.clone() }, create(&id, fields), FIRST_VERSION)
+        }
+        Expected::Present { key, status, version } => {
+            let id = id_of(key);
+            let filter = doc! { "_id": id.clone(), "status": status.as_str(), "version": version };
+            fields.insert("version", next_version());
+            let next = version.unwrap_or_default() + 1;
+            (id, filter, vec![doc! { "$set": fields }], next)
+        }
+    };
+    Change {
+        creates: claim.expected == Expected::Absent,
+        run_id: claim.identity.run_id.clone(),
+        status: RUNNING,
+        id,
+        filter,
+        pipeline,
+        twin,
+        version,
+    }
+}
+
+/// The change that a settlement asks for.
+pub(super) fn settle(settlement: &Settlement) -> Change {
+    let Settlement { key, version, run_id, outcome } = settlement;
+    let id = id_of(key);
+    let (status, mut fields) = settled_fields(outcome);
+    fields.insert("status", status);
+    fields.insert("version", next_version());
+    Change {
+        filter: doc! {
+            "_id": id.clone(), "status": RUNNING, "version": version, "runId": run_id.as_str(),
+        },
+        pipeline: vec![doc! { "$set": fields }],
+        creates: false,
+        twin: doc! { "_id": id.clone() },
+        run_id: run_id.clone(),
+        version: version + 1,
+        status,
+        id,
+    }
+}
+
+/// The entries of one namespace.
+pub(super) fn of_namespace(namespace: &Namespace) -> Document {
+    // Null finds missing fields too, which is what the default namespace is.
+    doc! { "namespace": namespace.name() }
+}
+
+/// Reads an entry, whoever wrote it.
+pub(super) fn entry(document: &Document) -> Entry {
+    let id = document.get("_id").unwrap_or(&Bson::Null);
+    let error = document.get_document("error").ok().map(|error| EntryError {
+        name: text(error, "name").unwrap_or_default(),
+        message: text(error, "message").unwrap_or_default(),
+    });
+    Entry {
+        key: key_of(id),
+        name: text(document, "name").unwrap_or_default(),
+        namespace: Namespace::new(text(document, "namespace")),
+        status: Status::from_text(document.get_str("status").unwrap_or_default()),
+        version: integer(document, "version"),
+        run_id: text(document, "runId").map(RunId::from_text),
+        direction: match document.get_str("direction") {
+            Ok("up") => Some(Direction::Up),
+            Ok("down") => Some(Direction::Down),
+            Ok(_) | Err(_) => None,
+        },
+        batch: integer(document, "batch"),
+        started_at: instant(document, "startedAt"),
+        applied_at: instant(document, "appliedAt"),
+        reverted_at: instant(document, "revertedAt"),
+        duration_ms: integer(document, "duration"),
+        checksum: text(document, "checksum"),
+        description: text(document, "description"),
+        executed_by: text(document, "executedBy"),
+        host: text(document, "host"),
+        origin: text(document, "origin"),
+        error,
+    }
+}
+
+/// The `_id` of an entry that we create. A name holds no `/`, so no two pairs share one.
+fn created_id(name: &MigrationName, namespace: &Namespace) -> String {
+    format!("{}/{name}", namespace.name().unwrap_or_default())
+}
+
+fn named(name: &MigrationName, namespace: &Namespace) -> Document {
+    let mut filter = of_namespace(namespace);
+    filter.insert("name", name.as_str());
+    filter
+}
+
+/// Creates the entry if the upsert found none, and leaves one that is there as it is.
+fn create(id: &Bson, fields: Document) -> Vec<Document> {
+    let missing = doc! { "$eq": ["$$ROOT", literal(doc! { "_id": id.clone() })] };
+    vec![doc! { "$replaceWith": { "$cond": [missing, fields, "$$ROOT"] } }]
+}
+
+fn claimed_fields(claim: &Claim) -> Document {
+    let mut fields = doc! {
+        "status": RUNNING,
+        "direction": claim.direction.as_str(),
+        "runId": literal(claim.identity.run_id.as_str()),
+        "startedAt": NOW,
+        "executedBy": literal(&claim.identity.user),
+        "host": literal(&claim.identity.host),
+        "error": REMOVED,
+    };
+    match claim.direction {
+        // What was applied, and when, is still true until the `down` is done.
+        Direction::Down => {}
+        Direction::Up => {
+            if let Some(batch) = claim.batch {
+                fields.insert("batch", literal(number(batch)));
+            }
+            fields.insert("checksum", literal_or_removed(claim.checksum.as_deref()));
+            fields.insert("environment", literal(&claim.environment));
+            fields.insert("description", literal_or_removed(claim.description.as_deref()));
+            fields.insert("service", literal_or_removed(claim.service.as_deref()));
+            // An imported entry whose `up` runs here is imported no more.
+            fields.insert("origin", REMOVED);
+        }
+    }
+    fields
+}
+
+fn settled_fields(outcome: &Outcome) -> (&'static str, Document) {
+    match outcome {
+        Outcome::Applied { duration_ms } => (
+            "applied",
+            doc! {
+                "appliedAt": NOW,
+                "duration": duration_ms.map_or_else(elapsed, |ms| literal(number(ms))),
+                "revertedAt": REMOVED,
+                "error": REMOVED,
+            },
+        ),
+        Outcome::Reverted => ("reverted", doc! { "revertedAt": NOW, "error": REMOVED }),
+        Outcome::UpFailed(error) => ("failed", doc! { "error": thrown(error) }),
+        Outcome::DownFailed(error) => ("applied", doc! { "error": thrown(error) }),
+    }
+}
+
+fn thrown(error: &EntryError) -> Document {
+    literal(doc! { "name": &error.name, "message": &error.message })
+}
+
+/// How long the body has run, by the server's clock.
+fn elapsed() -> Document {
+    let began = doc! { "$eq": [{ "$type": "$startedAt" }, "date"] };
+    doc! { "$cond": [began, { "$subtract": [NOW, "$startedAt"] }, Bson::Null] }
+}
+
+fn next_version() -> Document {
+    doc! { "$add": [{ "$ifNull": ["$version", 0] }, 1] }
+}
+
+fn literal(value: impl Into<Bson>) -> Document {
+    doc! { "$literal": value.into() }
+}
+
+fn literal_or_removed(value: Option<&str>) -> Bson {
+    value.map_or_else(|| REMOVED.into(), |value| Bson::Document(literal(value)))
+}
+
+/// As small as it fits, so that a batch of ours has the type of a batch of 1.x.
+fn number(value: i64) -> Bson {
+    i32::try_from(value).map_or(Bson::Int64(value), Bson::Int32)
+}
+
+fn key_of(id: &Bson) -> EntryKey {
+    // An `_id` that JSON can't carry would need a key that is no text; MongoDB has none.
+    EntryKey(serde_json::to_string(id).unwrap_or_default())
+}
+
+/// A key that is none of ours becomes an `_id` that no entry has: a conflict, like any other.
+fn id_of(key: &EntryKey) -> Bson {
+    serde_json::from_str(&key.0).unwrap_or_else(|_| Bson::String(key.0.clone()))
+}
+
+fn text(document: &Document, field: &str) -> Option<String> {
+    document.get_str(field).ok().map(str::to_owned)
+}
+
+fn instant(document: &Document, field: &str) -> Option<i64> {
+    document.get_datetime(field).ok().map(|instant| instant.timestamp_millis())
+}
+
+fn integer(document: &Document, field: &str) -> Option<i64> {
+    match document.get(field)? {
+        Bson::Int32(number) => Some(i64::from(*number)),
+        Bson::Int64(number) => Some(*number),
+        // A fraction of a millisecond is nobody's concern; out of range saturates.
+        Bson::Double(number) => Some(number.round() as i64),
+        _ => None,
+    }
+}
+
+const NOW: &str = "$$NOW";
+const REMOVED: &str = "$$REMOVE";
+const RUNNING: &str = "running";
+const FIRST_VERSION: i64 = 1;
+
+#[cfg(test)]
+mod tests {
+    use mongodb::bson::oid::ObjectId;
+    use mongodb::bson::{Binary, DateTime, spec::BinarySubtype};
+
+    use super::*;
+
+    #[test]
+    fn a_key_leads_back_to_the_id_it_was_made_of() {
+        let uuid = Binary { subtype: BinarySubtype::Uuid, bytes: vec![7; 16] };
+        for id in [
+            Bson::ObjectId(ObjectId::new()),
+            Bson::String("/0001-a.js".to_owned()),
+            Bson::String("{\"$oid\": 1}".to_owned()),
+            Bson::Int32(7),
+            Bson::Int64(i64::MAX),
+            Bson::Double(0.5),
+            Bson::DateTime(DateTime::from_millis(1_800_000_000_001)),
+            Bson::Binary(uuid),
+            Bson::Document(doc! { "file": "a.js", "n": 1 }),
+        ] {
+            let back = id_of(&key_of(&id));
+            match (&id, &back) {
+                // Numbers compare by value on the server, whatever their width.
+                (Bson::Int32(number), Bson::Int64(same)) => assert_eq!(i64::from(*number), *same),
+                _ => assert_eq!(back, id),
+            }
+        }
+    }
+
+    #[test]
+    fn an_odd_entry_is_read_as_far_as_it_can_be() {
+        let read = entry(&doc! {
+            "_id": 7, "name": 12, "status": true, "appliedAt": "yesterday", "batch": 2.0,
+            "duration": 3.6, "error": "oops", "checksum": Bson::Null,
+        });
+        assert_eq!(read.name, "");
+        assert_eq!(read.status, Status::Other(String::new()));
+        assert_eq!((read.applied_at, read.batch, read.duration_ms), (None, Some(2), Some(4)));
+        assert_eq!((read.error, read.checksum), (None, None));
+    }
+}

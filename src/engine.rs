@@ -1,0 +1,199 @@
+//! The core as one object: settings in, work done. What the binding exposes, without the binding.
+//!
+//! One engine has one connection for reading and for the changelog, opened at the first use and kept
+//! until [`Engine::disconnect`]. A run that takes the lock opens a second one for the lock alone: the
+//! heartbeat must never queue behind anybody else's commands.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use tokio::sync::Mutex;
+
+use crate::changelog::entry::{Entry, Status};
+use crate::changelog::mongo::MongoChangelogStore;
+use crate::changelog::store::ChangelogStore;
+use crate::clock::SystemClock;
+use crate::config::{RunRequest, Settings};
+use crate::connect::{ConnectOptions, Connection, Hello};
+use crate::error::Failed;
+use crate::fault::StoreFault;
+use crate::files::{self, DirectoryFault};
+use crate::host::Host;
+use crate::lock::lease::{Holder, OwnerToken};
+use crate::lock::mongo::MongoLockStore;
+use crate::lock::store::LockStore;
+use crate::migration::Namespace;
+use crate::runner::{Job, Report, Runner};
+use crate::status::{self, StatusRow};
+
+/// The core of one kit.
+#[derive(Debug)]
+pub struct Engine {
+    settings: Settings,
+    connection: Mutex<Option<Connection>>,
+}
+
+/// What the server can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Server {
+    /// Does it know multi-document transactions?
+    pub transactions: bool,
+}
+
+/// Everything that `status` shows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StatusReport {
+    /// A row for each migration.
+    pub rows: Vec<StatusRow>,
+    /// Who holds the lock.
+    pub lock: Option<Holder>,
+    /// Is there a migrations directory?
+    pub directory_found: bool,
+}
+
+impl Engine {
+    /// An engine that has not connected yet.
+    pub fn new(settings: Settings) -> Self {
+        Self { settings, connection: Mutex::default() }
+    }
+
+    /// Connects and asks the server what it can do.
+    ///
+    /// # Errors
+    /// The server can't be reached, or will not have us.
+    pub async fn connect(&self) -> Result<Server, Failed> {
+        let Hello { transactions, .. } = self.connection().await?.hello().await?;
+        Ok(Server { transactions })
+    }
+
+    /// Reads files, entries and the lock. Writes nothing.
+    ///
+    /// # Errors
+    /// The database or the directory can't be read; a missing directory is not an error here.
+    pub async fn status(&self) -> Result<StatusReport, Failed> {
+        let connection = self.connection().await?;
+        let changelog = self.changelog(&connection);
+        let lock = self.lock_store(&connection)?;
+        let (files, entries, holder) =
+            tokio::join!(self.files(), changelog.entries(&self.settings.namespace), lock.inspect());
+        let (files, directory_found) = match files {
+            Ok(files) => (files, true),
+            Err(DirectoryFault::NotFound { .. }) => (Vec::new(), false),
+            Err(fault @ DirectoryFault::Unreadable { .. }) => return Err(fault.into()),
+        };
+        let entries = entries?;
+        let holder = holder?.map(|holder| naming_its_migration(holder, &entries));
+        let rows = status::rows(&files, &entries, holder.as_ref());
+        Ok(StatusReport { rows, lock: holder, directory_found })
+    }
+
+    /// Who holds the lock, whoever it is.
+    ///
+    /// # Errors
+    /// The database can't be read.
+    pub async fn lock(&self) -> Result<Option<Holder>, Failed> {
+        let connection = self.connection().await?;
+        let Some(holder) = self.lock_store(&connection)?.inspect().await? else {
+            return Ok(None);
+        };
+        let namespace = Namespace::new(holder.namespace.clone());
+        let entries = self.changelog(&connection).entries(&namespace).await?;
+        Ok(Some(naming_its_migration(holder, &entries)))
+    }
+
+    /// Removes the lock if its owner is still the one that was shown.
+    ///
+    /// # Errors
+    /// The database refuses or can't be reached.
+    pub async fn force_release(&self, shown: Option<String>) -> Result<Option<Holder>, Failed> {
+        let connection = self.connection().await?;
+        let shown = shown.map(OwnerToken::from_text);
+        Ok(self.lock_store(&connection)?.force_release(shown.as_ref()).await?)
+    }
+
+    /// One run of `up` or `down`.
+    ///
+    /// # Errors
+    /// Whatever stopped it, with what had been done by then.
+    pub async fn run<H: Host>(&self, request: RunRequest, host: Arc<H>) -> Result<Report, Failed> {
+        let settings = &self.settings;
+        let timing = settings.timing()?;
+        let plan_request = request.request()?;
+        let files = self.files().await?;
+        let connection = self.connection().await?;
+        let identity = settings.identity(plan_request.direction().as_str());
+        let lock_name = format!("mmk-hb/{}", identity.run_id);
+        let job = Job {
+            request: plan_request,
+            policy: settings.policy(),
+            files,
+            identity,
+            timing,
+            lock: request.lock(),
+            environment: settings.environment.clone(),
+            service: settings.service.clone(),
+        };
+        let changelog = Arc::new(self.changelog(&connection));
+        let runner = Runner::new(changelog, host, SystemClock::start(), job);
+        let lock_connection = Mutex::new(None);
+        let outcome = runner
+            .run(|| async {
+                let own = self.open(lock_name).await?;
+                let store = MongoLockStore::new(own.collection(&settings.lock_collection), timing);
+                *lock_connection.lock().await = Some(own);
+                Ok(Arc::new(store))
+            })
+            .await;
+        if let Some(own) = lock_connection.into_inner() {
+            own.close().await;
+        }
+        Ok(outcome?)
+    }
+
+    /// Closes the connection; the engine can be used again afterwards.
+    pub async fn disconnect(&self) {
+        if let Some(connection) = self.connection.lock().await.take() {
+            connection.close().await;
+        }
+    }
+
+    async fn connection(&self) -> Result<Connection, StoreFault> {
+        let mut connection = self.connection.lock().await;
+        if let Some(open) = &*connection {
+            return Ok(open.clone());
+        }
+        let opened = self.open("mmk".to_owned()).await?;
+        *connection = Some(opened.clone());
+        Ok(opened)
+    }
+
+    async fn open(&self, app_name: String) -> Result<Connection, StoreFault> {
+        let Settings { uri, db_name, .. } = &self.settings;
+        Connection::open(&ConnectOptions::new(uri, db_name, app_name)).await
+    }
+
+    fn changelog(&self, connection: &Connection) -> MongoChangelogStore {
+        MongoChangelogStore::new(connection.collection(&self.settings.migrations_collection))
+    }
+
+    fn lock_store(&self, connection: &Connection) -> Result<MongoLockStore, Failed> {
+        let collection = connection.collection(&self.settings.lock_collection);
+        Ok(MongoLockStore::new(collection, self.settings.timing()?))
+    }
+
+    async fn files(&self) -> Result<Vec<crate::migration::MigrationFile>, DirectoryFault> {
+        let Settings { migrations_dir, file_extensions, .. } = &self.settings;
+        files::read(migrations_dir.clone(), file_extensions.clone()).await
+    }
+}
+
+/// Adds which migration the holder is running, as its entry says.
+fn naming_its_migration(holder: Holder, entries: &[Entry]) -> Holder {
+    let running = entries
+        .iter()
+        .find(|entry| entry.status == Status::Running && status::is_alive(entry, Some(&holder)))
+        .map(|entry| entry.name.clone());
+    Holder { running, ..holder }
+}
