@@ -30,6 +30,8 @@ export declare const ConfigInvalidError: typeof api.ConfigInvalidError
 export declare const ConfigFileExistsError: typeof api.ConfigFileExistsError
 export declare const InvalidArgumentError: typeof api.InvalidArgumentError
 export declare const ConnectionFailedError: typeof api.ConnectionFailedError
+export declare const DatabaseError: typeof api.DatabaseError
+export declare const HookFailedError: typeof api.HookFailedError
 export declare const AlreadyAppliedError: typeof api.AlreadyAppliedError
 export declare const NotAppliedError: typeof api.NotAppliedError
 export declare const ForeignChangelogError: typeof api.ForeignChangelogError
@@ -59,6 +61,8 @@ export type ConfigInvalidError = api.ConfigInvalidError
 export type ConfigFileExistsError = api.ConfigFileExistsError
 export type InvalidArgumentError = api.InvalidArgumentError
 export type ConnectionFailedError = api.ConnectionFailedError
+export type DatabaseError = api.DatabaseError
+export type HookFailedError = api.HookFailedError
 export type AlreadyAppliedError = api.AlreadyAppliedError
 export type NotAppliedError = api.NotAppliedError
 export type ForeignChangelogError = api.ForeignChangelogError

@@ -509,6 +509,8 @@ export type MmkErrorCode =
   | 'FOREIGN_CHANGELOG'
   | 'IMPORT_TARGET_NOT_EMPTY'
   | 'TRANSACTIONS_UNSUPPORTED'
+  | 'DATABASE_ERROR'
+  | 'HOOK_FAILED'
   | 'DEPENDENCY_MISSING'
   | 'INTERNAL'
 
@@ -579,6 +581,10 @@ export class ConfigFileExistsError extends CodedError {}
 export class InvalidArgumentError extends CodedError {}
 /** `context`: `{ cause, uri, dbName }`, the URI without its secrets. */
 export class ConnectionFailedError extends CodedError {}
+/** The server refused an operation of ours, or a connection string. */
+export class DatabaseError extends CodedError {}
+/** A hook threw; `cause` is what it threw. What was applied stays applied. */
+export class HookFailedError extends CodedError {}
 export class AlreadyAppliedError extends CodedError {}
 export class NotAppliedError extends CodedError {}
 /** Another tool's changelog lies beside an empty one of ours. */

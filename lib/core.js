@@ -4,7 +4,8 @@
  * Promises: a missing binary is an error that says so; a reply of the core is its value, or the error
  * that its failure stands for.
  */
-import { DependencyMissingError, fromFailure } from './errors.js'
+import { DependencyMissingError } from './errors.js'
+import { fromFailure } from './failure.js'
 
 /** @import * as contract from './contract.d.ts' */
 /** @import { Causes } from './thrown.js' */
@@ -46,28 +47,43 @@ export async function openCore(settings) {
  * @returns {(kind: string, json: string, bytes: Buffer | null) => Promise<string>}
  */
 function dispatcher(host) {
-  return async (kind, json, bytes) => {
-    const value = JSON.parse(json)
-    switch (kind) {
-      case 'run':
-        return JSON.stringify(await host.run({ ...value, settle: bytes ?? null }))
-      case 'load':
-        return JSON.stringify(await host.load(value))
-      case 'connect':
-        return JSON.stringify(await host.connect(value))
-      case 'hook':
-        return JSON.stringify(await host.hook(value))
-      case 'abort':
-        host.abort(value)
-        return 'null'
-      case 'emit':
-        host.emit(value)
-        return 'null'
-      case 'flush':
-        return 'null'
-      default:
-        throw new TypeError(`the core called an unknown function: ${kind}`)
-    }
+  // A promise that never settles may be collected, and the core would take that for a broken host.
+  const pending = new Set()
+  return (kind, json, bytes) => {
+    const answer = dispatch(host, kind, json, bytes)
+    pending.add(answer)
+    return answer.finally(() => pending.delete(answer))
+  }
+}
+
+/**
+ * @param {contract.Host} host
+ * @param {string} kind
+ * @param {string} json
+ * @param {Buffer | null} bytes
+ * @returns {Promise<string>}
+ */
+async function dispatch(host, kind, json, bytes) {
+  const value = JSON.parse(json)
+  switch (kind) {
+    case 'run':
+      return JSON.stringify(await host.run({ ...value, settle: bytes ?? null }))
+    case 'load':
+      return JSON.stringify(await host.load(value))
+    case 'connect':
+      return JSON.stringify(await host.connect(value))
+    case 'hook':
+      return JSON.stringify(await host.hook(value))
+    case 'abort':
+      host.abort(value)
+      return 'null'
+    case 'emit':
+      host.emit(value)
+      return 'null'
+    case 'flush':
+      return 'null'
+    default:
+      throw new TypeError(`the core called an unknown function: ${kind}`)
   }
 }
 

@@ -104,11 +104,17 @@ function requireDriver(from) {
 }
 
 /**
+ * A client of the user's may come from a copy that only the app can resolve; it is loaded, though.
  * @param {MongoClient} client
  * @param {Driver[]} candidates
  */
 function driverOf(client, candidates) {
-  return candidates.find(({ MongoClient }) => client instanceof MongoClient) ?? candidates[0]
+  const { cache } = createRequire(import.meta.url)
+  const loaded = Object.keys(cache)
+    .filter((path) => /[\\/]mongodb[^\\/]*[\\/]lib[\\/]index\.js$/.test(path))
+    .map((path) => cache[path]?.exports)
+  const all = [...candidates, ...loaded].filter((driver) => driver?.MongoClient)
+  return all.find(({ MongoClient }) => client instanceof MongoClient) ?? candidates[0]
 }
 
 /**

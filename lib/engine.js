@@ -10,7 +10,7 @@ import { isMmkError, MigrationsDirNotFoundError, MmkError } from './errors.js'
 import { createHost } from './host.js'
 import { createLogger } from './logger.js'
 import { redactUri } from './redact.js'
-import { createReporter } from './reporter.js'
+import { createReporter, nothingText } from './reporter.js'
 import { createCauses, describeThrown } from './thrown.js'
 
 /** @import { Event, Holder, Reply, RunReport, RunRequest, StatusRow } from './contract.d.ts' */
@@ -89,11 +89,13 @@ export async function run(engine, request) {
   const causes = createCauses()
   const host = createHost({ config, logger, causes, emit: report })
   for (const event of cautions(config)) host.emit(event)
-  return closing(
+  const result = await closing(
     async () => replyValue(engine, await core.run(request, host), causes),
     () => host.close(),
     report,
   )
+  if (result.results.length === 0) logger?.info(nothingText(request.command))
+  return result
 }
 
 /**

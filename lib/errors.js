@@ -1,17 +1,12 @@
 /**
- * Every error that we throw, and how a failure of the core becomes one.
+ * Every error that we throw: one class for each code.
  *
- * Promises: `code` is stable, message, hint and context carry no secrets, `cause` is the identical
- * value that the user's code threw, and an error of ours that has crossed the core comes back as the
- * same object. It does not decide exit codes (`cli/exit.js`) nor lay out text (`messages.js`).
+ * Promises: `code` is stable; message, hint and context carry no secrets. It does not decide exit
+ * codes (`cli/exit.js`), nor what a failure of the core becomes (`failure.js`).
  */
-import { busyLockText, executionFailureText, joinText } from './messages.js'
 import { redact, redactData } from './redact.js'
-import { lockInfo } from './shapes.js'
 
-/** @import { Failure, RunResult } from './contract.d.ts' */
 /** @import { ErrorDetails, MmkErrorCode } from '../index.d.ts' */
-/** @import { Causes } from './thrown.js' */
 
 export class MmkError extends Error {
   /**
@@ -100,6 +95,8 @@ export const ConfigInvalidError = defineError('ConfigInvalidError', 'CONFIG_INVA
 export const ConfigFileExistsError = defineError('ConfigFileExistsError', 'CONFIG_FILE_EXISTS')
 export const InvalidArgumentError = defineError('InvalidArgumentError', 'INVALID_ARGUMENT')
 export const ConnectionFailedError = defineError('ConnectionFailedError', 'CONNECTION_FAILED')
+export const DatabaseError = defineError('DatabaseError', 'DATABASE_ERROR')
+export const HookFailedError = defineError('HookFailedError', 'HOOK_FAILED')
 export const AlreadyAppliedError = defineError('AlreadyAppliedError', 'ALREADY_APPLIED')
 export const NotAppliedError = defineError('NotAppliedError', 'NOT_APPLIED')
 export const ForeignChangelogError = defineError('ForeignChangelogError', 'FOREIGN_CHANGELOG')
@@ -114,26 +111,16 @@ export const TransactionsUnsupportedError = defineError(
 export const DependencyMissingError = defineError('DependencyMissingError', 'DEPENDENCY_MISSING')
 
 /**
- * The error for a failure that the core reported.
- * @param {Failure} failure
- * @param {Causes} causes where the host kept what was thrown
- * @param {RunResult[]} [results] what the run had done before it failed
+ * The error of a code; one without a class of its own is still an `MmkError`.
+ * @param {string} code
+ * @param {string} message
+ * @param {ErrorDetails} details
  * @returns {MmkError}
  */
-export function fromFailure(failure, causes, results = []) {
-  const suppressed = failure.suppressed.map((later) => fromFailure(later, causes))
-  const kept = failure.causeId === null ? undefined : causes.get(failure.causeId)
-  if (isOurs(kept, failure)) {
-    kept.suppressed.push(...suppressed)
-    return kept
-  }
-  const { message, context } = describe(failure, results)
-  const { hint, certainty } = failure
-  const details = { context, hint, certainty, suppressed }
-  const withCause = failure.causeId === null ? details : { ...details, cause: kept }
-  const Coded = classes.get(failure.code)
-  if (Coded) return new Coded(message, withCause)
-  return new MmkError(/** @type {MmkErrorCode} */ (failure.code), message, withCause)
+export function errorOf(code, message, details) {
+  const Coded = classes.get(code)
+  if (Coded) return new Coded(message, details)
+  return new MmkError(/** @type {MmkErrorCode} */ (code), message, details)
 }
 
 /**
@@ -148,56 +135,4 @@ export function isMmkError(value) {
   } catch {
     return false
   }
-}
-
-/**
- * Did the host throw this very error, and the core only carry it?
- * @param {unknown} kept
- * @param {Failure} failure
- * @returns {kept is MmkError}
- */
-function isOurs(kept, failure) {
-  return isMmkError(kept) && kept.code === failure.code && kept.message === failure.message
-}
-
-/**
- * The text that users log, and the context in its public shape.
- * @param {Failure} failure
- * @param {RunResult[]} results
- */
-function describe(failure, results) {
-  const { code, message } = failure
-  /** @type {Record<string, any>} */
-  const context = { ...failure.context }
-  if (typeof context.cause?.message === 'string') context.cause = context.cause.message
-  if (code === 'LOCK_ALREADY_HELD') {
-    context.holder = context.holder ? lockInfo(context.holder) : null
-    return { message: joinText(busyLockText(context.holder)), context }
-  }
-  if (code === 'MIGRATION_EXECUTION_FAILED') {
-    const { location } = context.details ?? {}
-    if (location !== undefined) context.location = location
-    const applied = results.filter((result) => result.status !== 'skipped')
-    return { message: executionMessage(message, context, applied), context }
-  }
-  return { message, context }
-}
-
-/**
- * @param {string} message
- * @param {Record<string, any>} facts
- * @param {RunResult[]} done
- */
-function executionMessage(message, facts, done) {
-  return joinText(
-    executionFailureText({
-      name: String(facts.name ?? ''),
-      direction: facts.direction === 'down' ? 'down' : 'up',
-      reason: String(facts.cause ?? message),
-      location: typeof facts.location === 'string' ? facts.location : null,
-      transaction: typeof facts.transaction === 'boolean' ? facts.transaction : null,
-      done: done.map((result) => result.file),
-      notStarted: Array.isArray(facts.notStarted) ? facts.notStarted : [],
-    }),
-  )
 }

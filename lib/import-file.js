@@ -23,7 +23,7 @@ const TYPESCRIPT = ['.ts', '.mts', '.cts']
 /** Names of loaders that teach Node TypeScript, as they stand on its command line. */
 const REGISTERED_LOADER = /\b(?:tsx|ts-node|jiti)\b|@swc-node|@oxc-node|esbuild-register/
 
-/** What Node's loader says when the file is fine but not for it. */
+/** What Node's loader says when the file may be fine but is not for it (tsx: `TransformError`). */
 const NOT_FOR_NODE = new Set([
   'ERR_UNKNOWN_FILE_EXTENSION',
   'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX',
@@ -92,7 +92,7 @@ async function readText(path) {
  */
 function isForJiti(path, error) {
   try {
-    if (NOT_FOR_NODE.has(error.code)) return true
+    if (NOT_FOR_NODE.has(error.code) || error.name === 'TransformError') return true
     const message = String(error.message)
     if (error.name === 'ReferenceError') return message.includes('in ES module scope')
     // A type imported by name looks like a missing export; in JavaScript it is a missing export.

@@ -19,7 +19,7 @@ export async function up({ db, signal }) {
       { $set: { first: wordOfName(0), last: wordOfName(1) } },
     ])
     if (matchedCount === 0) return
-    await pause(500, undefined, { signal })
+    await pause(350, undefined, { signal })
   }
 }
 

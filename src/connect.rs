@@ -82,7 +82,7 @@ impl Connection {
     /// Prepares a connection; nothing is sent to a server yet.
     ///
     /// # Errors
-    /// [`FaultKind::Rejected`] for a connection string that can't be used, [`FaultKind::Unreachable`]
+    /// [`FaultKind::Unusable`] for a connection string that can't be used, [`FaultKind::Unreachable`]
     /// for a `mongodb+srv` name that does not resolve.
     pub async fn open(options: &ConnectOptions) -> Result<Self, ConnectFault> {
         let parsed = ClientOptions::parse(&options.uri).into_future();
@@ -93,6 +93,7 @@ impl Connection {
         client.app_name = Some(options.app_name.clone());
         client.server_selection_timeout.get_or_insert(options.server_selection_timeout);
         client.connect_timeout.get_or_insert(options.connect_timeout);
+        client.heartbeat_freq.get_or_insert(CHECK_INTERVAL);
         client.max_pool_size = Some(options.max_pool_size);
         // A pool that starts empty may be asked to hold more sockets than it is allowed to.
         client.min_pool_size = None;
@@ -116,13 +117,7 @@ impl Connection {
     /// # Errors
     /// Whatever keeps the first command from being answered: no server, no permission to connect.
     pub async fn hello(&self) -> Result<Hello, StoreFault> {
-        let reply = self.database.run_command(doc! { "hello": 1 }).await;
-        let reply = reply.map_err(|error| fault_of(&error))?;
-        let router = reply.get_str("msg").is_ok_and(|text| text == "isdbgrid");
-        Ok(Hello {
-            transactions: router || reply.contains_key("setName"),
-            primary: reply.get_str("primary").ok().map(str::to_owned),
-        })
+        hello(&self.database).await
     }
 
     /// Closes every socket. Bounded: a server that has gone away keeps nobody waiting.
@@ -131,6 +126,20 @@ impl Connection {
         // Sockets that outlive the patience are closed with the process; nobody is helped by a fault.
         let _elapsed = tokio::time::timeout(CLOSING_PATIENCE, self.client.shutdown()).await;
     }
+}
+
+/// Asks the primary behind this database what it can do.
+///
+/// # Errors
+/// As [`Connection::hello`].
+pub async fn hello(database: &Database) -> Result<Hello, StoreFault> {
+    let reply = database.run_command(doc! { "hello": 1 }).await;
+    let reply = reply.map_err(|error| fault_of(&error))?;
+    let router = reply.get_str("msg").is_ok_and(|text| text == "isdbgrid");
+    Ok(Hello {
+        transactions: router || reply.contains_key("setName"),
+        primary: reply.get_str("primary").ok().map(str::to_owned),
+    })
 }
 
 /// What kept a command from a usable reply, in words that hold no credentials.
@@ -265,7 +274,7 @@ fn unusable(error: &Error, uri: &str) -> StoreFault {
     // Here an I/O error is about a certificate's file: nothing has been sent anywhere.
     let kind = match error.kind.as_ref() {
         ErrorKind::DnsResolve { .. } => FaultKind::Unreachable,
-        _ => FaultKind::Rejected,
+        _ => FaultKind::Unusable,
     };
     let reason = without_secrets(&fault.message, uri);
     StoreFault { kind, message: format!("the connection string can't be used: {reason}"), ..fault }
@@ -324,6 +333,10 @@ const UNSETTLED_CODES: [i32; 18] = [
 /// Eight of the ten seconds within which a missing server must have been reported.
 const PATIENCE: Duration = Duration::from_secs(8);
 
+/// A server that the driver has given up on must be looked at again before patience ends; the driver's
+/// own interval is 10 s.
+const CHECK_INTERVAL: Duration = Duration::from_secs(5);
+
 /// A clean end is a courtesy to the server, which notices closed sockets by itself.
 const CLOSING_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -353,7 +366,7 @@ mod tests {
             "mongodb://ann:Pa5sw0rd@db.example/app?w=-1",
         ] {
             let fault = refusal_of(uri).await;
-            assert_eq!(fault.kind, FaultKind::Rejected, "{uri}: {fault}");
+            assert_eq!(fault.kind, FaultKind::Unusable, "{uri}: {fault}");
             assert!(!fault.message.to_lowercase().contains("pa5"), "{uri}: {fault}");
             assert!(!fault.message.contains("sw0rd"), "{uri}: {fault}");
         }

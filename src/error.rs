@@ -224,6 +224,9 @@ impl Problem {
             Self::Gone { .. } | Self::FileMissing { .. } => {
                 Some("restore the file from your repository")
             }
+            Self::TransactionsUnsupported { .. } => Some(
+                "turn useTransaction off for them, or use a replica set (one member is enough)",
+            ),
             Self::TwoExtensions { .. } => Some("remove or rename one of them"),
             Self::OutOfOrder { .. } => {
                 Some("rename the file, or set outOfOrder to 'warn' or 'allow'")
@@ -253,6 +256,9 @@ impl Problem {
                 facts
             }
             Self::Irreversible { name } => json!({ "names": [name] }),
+            Self::TransactionsUnsupported { names } => {
+                json!({ "name": names.first(), "names": names })
+            }
             Self::TwoExtensions { first, second } => json!({ "names": [first, second] }),
             Self::Edited { names } | Self::Gone { names } => json!({ "names": names }),
             Self::OutOfOrder { names, latest } => json!({ "names": names, "latest": latest }),
@@ -274,6 +280,7 @@ impl StoreFault {
     /// The public code of a fault that stops a command.
     pub fn code(&self) -> &'static str {
         match self.kind {
+            FaultKind::Unusable => "CONFIG_INVALID",
             FaultKind::Unreachable | FaultKind::Unauthorized => "CONNECTION_FAILED",
             FaultKind::Rejected => "DATABASE_ERROR",
         }
@@ -282,6 +289,7 @@ impl StoreFault {
     /// What to do about it.
     pub fn hint(&self) -> Option<&'static str> {
         match self.kind {
+            FaultKind::Unusable => Some("change the connection string (uri, MMK_URI, --uri)"),
             FaultKind::Unreachable => Some("check the host and port, and that the server is up"),
             FaultKind::Unauthorized => Some("check the user, the password and the user's roles"),
             FaultKind::Rejected => None,

@@ -19,6 +19,8 @@ pub struct StoreFault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FaultKind {
+    /// What we were told to connect to can't be connected to, whatever the servers do.
+    Unusable,
     /// No server could be reached or none of them is a writable primary.
     Unreachable,
     /// The server knows us not, or does not allow us this.

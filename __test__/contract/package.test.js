@@ -55,7 +55,13 @@ export const wrong = () => runMigrations({ onLockHeld: 'ignore' })
 `
 
 const tsconfig = {
-  compilerOptions: { strict: true, module: 'nodenext', target: 'es2022', noEmit: true, types: [] },
+  compilerOptions: {
+    strict: true,
+    module: 'nodenext',
+    target: 'es2022',
+    noEmit: true,
+    types: ['node'],
+  },
   files: ['typed.mts', 'typed.cts'],
 }
 

@@ -47,7 +47,7 @@ export async function freshDatabase(t, uri = replicaSet) {
 }
 
 /**
- * A lock as another process would hold it, renewed just now.
+ * A lock as another process would hold it, renewed just now, with a minute to go.
  *
  * @param {Database} database
  * @param {import('mongodb').Document} [fields] override or add
@@ -55,11 +55,14 @@ export async function freshDatabase(t, uri = replicaSet) {
  */
 export async function holdLock(database, fields = {}) {
   const now = await database.now()
+  const owner = randomUUID()
   const lock = {
+    v: 2,
     host: 'deploy-a',
     pid: 16152,
     executedBy: 'asha',
-    owner: randomUUID(),
+    owner,
+    leaseOwner: owner,
     acquiredAt: now,
     lockedAt: now,
     expiresAt: new Date(now.getTime() + 60_000),

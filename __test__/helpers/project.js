@@ -26,7 +26,7 @@ import { start } from './child.js'
  * @property {'module' | 'commonjs'} [type] of its package.json
  * @property {'mongodb' | 'mongodb-6'} [driver] which of our installed drivers it has as `mongodb`
  *
- * @param {import('node:test').TestContext} t the folder is removed when this test ends
+ * @param {import('node:test').TestContext} t the folder and what runs in it end with this test
  * @param {Record<string, string>} [migrations] file name to source
  * @param {Options} [options]
  * @returns {Promise<Project>}
@@ -34,7 +34,13 @@ import { start } from './child.js'
 export async function project(t, migrations = {}, options = {}) {
   const { env = {}, type = 'module', driver = 'mongodb' } = options
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'mmk-test-')))
-  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
+  /** @type {import('./child.js').Child[]} */
+  const children = []
+  t.after(async () => {
+    for (const child of children) child.kill('SIGKILL')
+    await Promise.allSettled(children.map(({ ended }) => ended))
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 })
+  })
   /** @type {Project['write']} */
   const write = async (path, text) => {
     const absolute = join(folder, path)
@@ -48,12 +54,12 @@ export async function project(t, migrations = {}, options = {}) {
   for (const [name, source] of Object.entries(migrations)) await write(`migrations/${name}`, source)
 
   /** @param {readonly string[]} args @param {import('./child.js').Options} [options] */
-  const node = (args, options) =>
-    start(process.execPath, args, {
-      cwd: folder,
-      ...options,
-      env: { ...env, ...options?.env },
-    })
+  const node = (args, options) => {
+    const own = { cwd: folder, ...options, env: { ...env, ...options?.env } }
+    const child = start(process.execPath, args, own)
+    children.push(child)
+    return child
+  }
   return {
     folder,
     migrationsDir: join(folder, 'migrations'),

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { describe, it } from 'node:test'
 import * as errors from '../../lib/errors.js'
+import { fromFailure } from '../../lib/failure.js'
 import { createCauses } from '../../lib/thrown.js'
 
 /** @import { Failure, Holder } from '../../lib/contract.d.ts' */
@@ -45,6 +46,7 @@ describe('our errors', () => {
   it('are named after their code, with its few historic exceptions', () => {
     /** @type {Record<string, string>} */
     const historic = {
+      DATABASE_ERROR: 'DatabaseError',
       MIGRATION_INTERRUPTED: 'InterruptedMigrationError',
       MIGRATION_IRREVERSIBLE: 'IrreversibleMigrationError',
     }
@@ -78,7 +80,7 @@ describe('our errors', () => {
 describe('a failure of the core', () => {
   it('becomes the class of its code, with hint, certainty and what happened after it', () => {
     const later = failure({ code: 'LOCK_RELEASE_FAILED', message: 'not released' })
-    const error = errors.fromFailure(
+    const error = fromFailure(
       failure({ hint: 'look', certainty: 'unknown', context: { a: 1 }, suppressed: [later] }),
       createCauses(),
     )
@@ -88,7 +90,7 @@ describe('a failure of the core', () => {
   })
 
   it('with a code that has no class is still one of ours', () => {
-    const error = errors.fromFailure(failure({ code: 'INTERNAL' }), createCauses())
+    const error = fromFailure(failure({ code: 'INTERNAL' }), createCauses())
     assert.ok(errors.isMmkError(error))
     assert.equal(error.code, 'INTERNAL')
   })
@@ -104,7 +106,7 @@ describe('a failure of the core', () => {
     )
     for (const value of [new Error('x'), 'text', undefined, null, Object.create(null), hostile]) {
       const causes = createCauses()
-      const error = errors.fromFailure(failure({ causeId: causes.keep(value) }), causes)
+      const error = fromFailure(failure({ causeId: causes.keep(value) }), causes)
       assert.ok('cause' in error && Object.is(error.cause, value))
     }
   })
@@ -118,12 +120,12 @@ describe('a failure of the core', () => {
       causeId: causes.keep(ours),
       suppressed: [failure({})],
     })
-    assert.equal(errors.fromFailure(failed, causes), ours)
+    assert.equal(fromFailure(failed, causes), ours)
     assert.equal(ours.suppressed.length, 1)
   })
 
   it('about a held lock says who holds it, in the block that users log', () => {
-    const error = errors.fromFailure(
+    const error = fromFailure(
       failure({ code: 'LOCK_ALREADY_HELD', context: { holder } }),
       createCauses(),
     )
@@ -150,7 +152,7 @@ describe('a failure of the core', () => {
       notStarted: ['3-c.js'],
     }
     const done = { durationMs: 1, batch: 1, reason: null, transaction: false }
-    const { message } = errors.fromFailure(
+    const { message } = fromFailure(
       failure({ code: 'MIGRATION_EXECUTION_FAILED', context }),
       createCauses(),
       [

@@ -85,6 +85,10 @@ impl MemoryChangelogStore {
 }
 
 impl ChangelogStore for MemoryChangelogStore {
+    async fn transactions(&self) -> Result<bool, StoreFault> {
+        Ok(true)
+    }
+
     async fn entries(&self, namespace: &Namespace) -> Result<Vec<Entry>, StoreFault> {
         match self.script.next() {
             Fate::Answered => {}

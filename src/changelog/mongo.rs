@@ -19,7 +19,7 @@ use mongodb::options::{Acknowledgment, ReturnDocument, WriteConcern};
 use super::entry::Entry;
 use super::mongo_document::{self as document, Change};
 use super::store::{ChangelogStore, Claim, Settlement, Written};
-use crate::connect::{fault_of, is_outcome_unknown, no_reply, server_code};
+use crate::connect::{fault_of, hello, is_outcome_unknown, no_reply, server_code};
 use crate::fault::StoreFault;
 use crate::lock::proof::StillHeld;
 use crate::migration::Namespace;
@@ -37,22 +37,25 @@ impl MongoChangelogStore {
     }
 
     async fn write(&self, change: &Change) -> Written {
-        let mut answer = self.try_write(change).await;
-        let doubtful = matches!(answer, Answer::Unsettled(_));
+        let mut written = self.try_write(change).await;
+        let doubtful = written.is_err();
         for _ in 1..TRIES {
-            let Answer::Unsettled(_) = answer else { break };
+            if written.is_ok() {
+                break;
+            }
             tokio::time::sleep(PAUSE).await;
-            answer = self.try_write(change).await;
+            written = self.try_write(change).await;
         }
-        match answer {
+        match written {
             // An earlier attempt may have been carried out, whatever the last one was told.
-            Answer::Settled(Written::Refused(fault)) if doubtful => Written::Unknown(fault),
-            Answer::Settled(written) => written,
-            Answer::Unsettled(fault) => Written::Unknown(fault),
+            Ok(Written::Refused(fault)) if doubtful => Written::Unknown(fault),
+            Ok(written) => written,
+            Err(fault) => Written::Unknown(fault),
         }
     }
 
-    async fn try_write(&self, change: &Change) -> Answer {
+    /// One attempt; an error leaves its outcome open.
+    async fn try_write(&self, change: &Change) -> Result<Written, StoreFault> {
         let filter = change.filter.clone();
         let command = self
             .collection
@@ -61,31 +64,29 @@ impl MongoChangelogStore {
             .return_document(ReturnDocument::After)
             .write_concern(majority());
         match answered(command.into_future()).await {
-            Ok(Some(found)) => Answer::Settled(judged(change, document::entry(&found))),
+            Ok(Some(found)) => Ok(judged(change, document::entry(&found))),
             Ok(None) => self.look_again(change, None).await,
             Err(Failure::Collision(fault)) => self.look_again(change, Some(fault)).await,
-            Err(Failure::Unknown(fault)) => Answer::Unsettled(fault),
-            Err(Failure::Refused(fault)) => Answer::Settled(Written::Refused(fault)),
+            Err(Failure::Unknown(fault)) => Err(fault),
+            Err(Failure::Refused(fault)) => Ok(Written::Refused(fault)),
         }
     }
 
     /// The write matched nothing, or `collided` with a unique index: what is there instead?
-    async fn look_again(&self, change: &Change, collided: Option<StoreFault>) -> Answer {
+    async fn look_again(
+        &self,
+        change: &Change,
+        collided: Option<StoreFault>,
+    ) -> Result<Written, StoreFault> {
         let by_id = doc! { "_id": change.id.clone() };
         for filter in [by_id, change.twin.clone()] {
-            match answered(self.collection.find_one(filter).into_future()).await {
-                Ok(Some(found)) => {
-                    return Answer::Settled(judged(change, document::entry(&found)));
-                }
-                Ok(None) => {}
-                Err(failure) => return Answer::Unsettled(failure.into_fault()),
+            let found = answered(self.collection.find_one(filter).into_future()).await;
+            if let Some(found) = found.map_err(Failure::into_fault)? {
+                return Ok(judged(change, document::entry(&found)));
             }
         }
-        Answer::Settled(match collided {
-            // A foreign unique index is in the way, such as 1.x's on the bare name.
-            Some(fault) => Written::Refused(fault),
-            None => Written::Conflict(None),
-        })
+        // A foreign unique index may be in the way, such as 1.x's on the bare name.
+        Ok(collided.map_or(Written::Conflict(None), Written::Refused))
     }
 }
 
@@ -97,6 +98,11 @@ impl ChangelogStore for MongoChangelogStore {
         let documents: Vec<Document> =
             cursor.try_collect().await.map_err(|error| fault_of(&error))?;
         Ok(documents.iter().map(document::entry).collect())
+    }
+
+    async fn transactions(&self) -> Result<bool, StoreFault> {
+        let database = self.collection.client().database(&self.collection.namespace().db);
+        Ok(hello(&database).await?.transactions)
     }
 
     async fn claim(&self, _proof: &StillHeld<'_>, claim: &Claim) -> Written {
@@ -115,12 +121,6 @@ impl ChangelogStore for MongoChangelogStore {
         };
         command.to_vec().expect("texts, numbers and constants always have a binary form")
     }
-}
-
-/// What came of one attempt.
-enum Answer {
-    Settled(Written),
-    Unsettled(StoreFault),
 }
 
 /// Why a command brought no document.

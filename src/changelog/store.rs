@@ -23,6 +23,9 @@ pub trait ChangelogStore: Send + Sync + 'static {
         namespace: &Namespace,
     ) -> impl Future<Output = Result<Vec<Entry>, StoreFault>> + Send;
 
+    /// Does this database know multi-document transactions?
+    fn transactions(&self) -> impl Future<Output = Result<bool, StoreFault>> + Send;
+
     /// Moves an entry to `running` for one run, creating it if there is none.
     fn claim(&self, proof: &StillHeld<'_>, claim: &Claim) -> impl Future<Output = Written> + Send;
 

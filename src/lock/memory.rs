@@ -61,6 +61,11 @@ impl Script {
         locked(&self.0).extend(fates);
     }
 
+    /// Forgets the fates that have not come yet.
+    pub fn clear(&self) {
+        locked(&self.0).clear();
+    }
+
     pub(crate) fn next(&self) -> Fate {
         locked(&self.0).pop_front().unwrap_or(Fate::Answered)
     }

@@ -28,6 +28,15 @@ pub enum Problem {
         /// What the host found.
         error: HostError,
     },
+    /// The server knows no transactions.
+    #[error(
+        "transactions need a replica set or a sharded cluster, and this server is neither: {}",
+        list(names)
+    )]
+    TransactionsUnsupported {
+        /// The migrations that want one.
+        names: Vec<String>,
+    },
     /// There is no `down`.
     #[error("\"{}\" has no down, so it can't be reverted", name.escape_debug())]
     Irreversible {
@@ -102,6 +111,7 @@ impl Problem {
             Self::Unusable { error, .. } => {
                 error.code.as_deref().unwrap_or("MIGRATION_LOAD_FAILED")
             }
+            Self::TransactionsUnsupported { .. } => "TRANSACTIONS_UNSUPPORTED",
             Self::Irreversible { .. } => "MIGRATION_IRREVERSIBLE",
             Self::TwoExtensions { .. } => "MIGRATION_INVALID_NAME",
             Self::Edited { .. } => "CHECKSUM_MISMATCH",

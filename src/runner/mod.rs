@@ -44,7 +44,7 @@ use crate::lock::timing::Timing;
 use crate::lock::wait::{Verdict, WaitPolicy, Waiting};
 use crate::metrics::Metrics;
 use crate::migration::{MigrationFile, MigrationName};
-use crate::plan::{Inputs, Plan, Policy, Request, Vantage};
+use crate::plan::{Inputs, Plan, Policy, Problem, Request, Vantage};
 
 /// One run, as it was asked for.
 #[derive(Debug, Clone)]
@@ -76,6 +76,8 @@ pub struct Runner<G, H, C> {
     job: Job,
     metrics: Arc<Mutex<Metrics>>,
     loaded: HashMap<MigrationName, ModuleFacts>,
+    /// Does the server know transactions? Asked when the first step wants one.
+    transactions: Option<bool>,
 }
 
 /// The lock's answer to a run.
@@ -95,8 +97,8 @@ struct Wait {
 impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
     /// A run that has not begun.
     pub fn new(changelog: Arc<G>, host: Arc<H>, clock: C, job: Job) -> Self {
-        let metrics = Arc::default();
-        Self { changelog, host, clock, job, metrics, loaded: HashMap::new() }
+        let (metrics, loaded) = (Arc::default(), HashMap::new());
+        Self { changelog, host, clock, job, metrics, loaded, transactions: None }
     }
 
     /// Runs. `open_lock` is called only when there is something to do and a lock is wanted.
@@ -115,6 +117,9 @@ impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
         L: LockStore,
         F: Future<Output = Result<Arc<L>, StoreFault>> + Send,
     {
+        if self.job.lock.is_none() {
+            self.warn("NO_LOCK", "Running without a lock (--no-lock) — concurrent runs are unsafe");
+        }
         let mut plan = self.plan(Vantage::BeforeLock).await?;
         if plan.steps.is_empty() {
             self.warn_of(&plan);
@@ -128,7 +133,6 @@ impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
             .map_err(RunError::Host)?
             .map_err(RunError::HostConnection)?;
         let Some(policy) = self.job.lock else {
-            self.warn("NO_LOCK", "Running without a lock (--no-lock) — concurrent runs are unsafe");
             return self.under_lock(&LeaseGuard::unlocked(), Wait::default()).await;
         };
         let store = open_lock()
@@ -258,7 +262,26 @@ impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
             let facts = self.host.load(names).await?;
             self.loaded.extend(facts.into_iter().map(|facts| (facts.name.clone(), facts)));
         }
-        plan.check_exports(&self.loaded, self.job.policy, vantage).map_err(RunError::Impossible)
+        let policy = self.job.policy;
+        plan.check_exports(&self.loaded, policy, vantage).map_err(RunError::Impossible)?;
+        let transactional = plan.steps.iter().filter(|step| step.transactional(policy));
+        let names: Vec<_> = transactional.map(|step| step.name.to_string()).collect();
+        if names.is_empty() || self.knows_transactions().await? {
+            return Ok(());
+        }
+        Err(RunError::Impossible(vec![Problem::TransactionsUnsupported { names }]))
+    }
+
+    async fn knows_transactions(&mut self) -> Result<bool, RunError> {
+        if let Some(known) = self.transactions {
+            return Ok(known);
+        }
+        let known = self.changelog.transactions().await.map_err(|fault| RunError::Database {
+            doing: "asking the server for transactions",
+            fault,
+        })?;
+        self.transactions = Some(known);
+        Ok(known)
     }
 
     fn skipped(&self, plan: &Plan) -> Vec<RunResult> {
@@ -274,6 +297,8 @@ impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
     }
 
     fn nothing_to_do(&self, plan: &Plan, wait: Wait) -> Report {
+        let direction = plan.direction;
+        self.emit(Event::Planned { direction, names: Vec::new() });
         self.report(self.skipped(plan), wait)
     }
 

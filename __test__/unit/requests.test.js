@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { downRequest, upRequest } from '../../lib/requests.js'
+
+/** @type {any} */
+const CONFIG = { onLockHeld: 'throw', lockWaitTimeoutMs: undefined }
+
+describe('a request', () => {
+  it('for up says everything that the core asks', () => {
+    assert.deepEqual(upRequest(undefined, {}, CONFIG), {
+      command: 'up',
+      file: null,
+      step: false,
+      force: false,
+      noLock: false,
+      onLockHeld: 'throw',
+      lockWaitTimeoutMs: null,
+      lockPollIntervalMs: null,
+    })
+  })
+
+  it('takes what its options leave open from the configuration', () => {
+    const config = { ...CONFIG, onLockHeld: 'wait', lockWaitTimeoutMs: 7 }
+    const { onLockHeld, lockWaitTimeoutMs } = upRequest(undefined, {}, config)
+    assert.deepEqual([onLockHeld, lockWaitTimeoutMs], ['wait', 7])
+    const own = upRequest(undefined, { onLockHeld: 'throw', lockWaitTimeoutMs: 0 }, config)
+    assert.deepEqual([own.onLockHeld, own.lockWaitTimeoutMs], ['throw', 0])
+  })
+
+  it('for down takes a file, a batch, or a number of steps', () => {
+    const [file, batch, steps] = [
+      downRequest('1-a.js', {}, CONFIG),
+      downRequest(undefined, { batch: 2 }, CONFIG),
+      downRequest(undefined, { steps: 3, force: true }, CONFIG),
+    ]
+    assert.deepEqual(
+      [file, batch, steps].map(
+        (each) => each.command === 'down' && [each.file, each.batch, each.steps],
+      ),
+      [
+        ['1-a.js', null, null],
+        [null, 2, null],
+        [null, null, 3],
+      ],
+    )
+  })
+
+  /** @type {[what: string, make: () => unknown, code: string, message: RegExp][]} */
+  const refused = [
+    [
+      'force without a file',
+      () => upRequest(undefined, { force: true }, CONFIG),
+      'INVALID_ARGUMENT',
+      /needs the file/,
+    ],
+    [
+      'a batch and steps',
+      () => downRequest(undefined, { batch: 1, steps: 1 }, CONFIG),
+      'INVALID_ARGUMENT',
+      /`batch` and `steps`/,
+    ],
+    [
+      'a file and steps',
+      () => downRequest('a.js', { steps: 1 }, CONFIG),
+      'INVALID_ARGUMENT',
+      /a file and `steps`/,
+    ],
+    [
+      'no steps',
+      () => downRequest(undefined, { steps: 0 }, CONFIG),
+      'INVALID_ARGUMENT',
+      /`steps` must be a whole number, 1/,
+    ],
+    [
+      'half a batch',
+      () => downRequest(undefined, { batch: 1.5 }, CONFIG),
+      'INVALID_ARGUMENT',
+      /`batch` must/,
+    ],
+    [
+      'a wait that is text',
+      () => upRequest(undefined, { lockWaitTimeoutMs: /** @type {any} */ ('30s') }, CONFIG),
+      'INVALID_ARGUMENT',
+      /`lockWaitTimeoutMs` must.*"30s"/,
+    ],
+    [
+      'an unknown policy',
+      () => upRequest(undefined, { onLockHeld: /** @type {any} */ ('panic') }, CONFIG),
+      'INVALID_ARGUMENT',
+      /"panic"/,
+    ],
+  ]
+  for (const [what, make, code, message] of refused) {
+    it(`is refused with ${what}`, () => assert.throws(make, { code, message }))
+  }
+
+  it('is refused for a name that leads out of the directory', () => {
+    for (const name of ['../a.js', 'a/b.js', 'a\\b.js', 'a\0.js', '.', '..', '']) {
+      assert.throws(() => upRequest(name, {}, CONFIG), { code: 'MIGRATION_INVALID_NAME' })
+    }
+    assert.throws(() => upRequest(/** @type {any} */ (7), {}, CONFIG), {
+      code: 'MIGRATION_INVALID_NAME',
+    })
+  })
+})

@@ -1,0 +1,86 @@
+/**
+ * What a failure that the core reported becomes: an error with the text that users log.
+ *
+ * Promises: `cause` is the identical value that the user's code threw, and an error of ours that has
+ * crossed the core comes back as the same object.
+ */
+import { errorOf, isMmkError } from './errors.js'
+import { busyLockText, executionFailureText, joinText } from './messages.js'
+import { lockInfo } from './shapes.js'
+
+/** @import { Failure, RunResult } from './contract.d.ts' */
+/** @import { MmkError } from './errors.js' */
+/** @import { Causes } from './thrown.js' */
+
+/**
+ * The error for a failure that the core reported.
+ * @param {Failure} failure
+ * @param {Causes} causes where the host kept what was thrown
+ * @param {RunResult[]} [results] what the run had done before it failed
+ * @returns {MmkError}
+ */
+export function fromFailure(failure, causes, results = []) {
+  const suppressed = failure.suppressed.map((later) => fromFailure(later, causes))
+  const kept = failure.causeId === null ? undefined : causes.get(failure.causeId)
+  if (isOurs(kept, failure)) {
+    kept.suppressed.push(...suppressed)
+    return kept
+  }
+  const { message, context } = describe(failure, results)
+  const { hint, certainty } = failure
+  const details = { context, hint, certainty, suppressed }
+  const withCause = failure.causeId === null ? details : { ...details, cause: kept }
+  return errorOf(failure.code, message, withCause)
+}
+
+/**
+ * Did the host throw this very error, and the core only carry it?
+ * @param {unknown} kept
+ * @param {Failure} failure
+ * @returns {kept is MmkError}
+ */
+function isOurs(kept, failure) {
+  return isMmkError(kept) && kept.code === failure.code && kept.message === failure.message
+}
+
+/**
+ * The text that users log, and the context in its public shape.
+ * @param {Failure} failure
+ * @param {RunResult[]} results
+ */
+function describe(failure, results) {
+  const { code, message } = failure
+  /** @type {Record<string, any>} */
+  const context = { ...failure.context }
+  if (typeof context.cause?.message === 'string') context.cause = context.cause.message
+  if (code === 'LOCK_ALREADY_HELD') {
+    context.holder = context.holder ? lockInfo(context.holder) : null
+    return { message: joinText(busyLockText(context.holder)), context }
+  }
+  if (code === 'MIGRATION_EXECUTION_FAILED') {
+    const { location } = context.details ?? {}
+    if (location !== undefined) context.location = location
+    const applied = results.filter((result) => result.status !== 'skipped')
+    return { message: executionMessage(message, context, applied), context }
+  }
+  return { message, context }
+}
+
+/**
+ * @param {string} message
+ * @param {Record<string, any>} facts
+ * @param {RunResult[]} done
+ */
+function executionMessage(message, facts, done) {
+  return joinText(
+    executionFailureText({
+      name: String(facts.name ?? ''),
+      direction: facts.direction === 'down' ? 'down' : 'up',
+      reason: String(facts.cause ?? message),
+      location: typeof facts.location === 'string' ? facts.location : null,
+      transaction: typeof facts.transaction === 'boolean' ? facts.transaction : null,
+      done: done.map((result) => result.file),
+      notStarted: Array.isArray(facts.notStarted) ? facts.notStarted : [],
+    }),
+  )
+}
