@@ -245,7 +245,8 @@ fn io_words(text: &str) -> String {
 
 /// The driver describes the whole topology in one text; what helps are addresses and reasons.
 fn selection_words(message: &str) -> String {
-    let servers: Vec<String> = message.split("{ Address: ").skip(1).map(server_state).collect();
+    let mut servers: Vec<String> = message.split("{ Address: ").skip(1).map(server_state).collect();
+    servers.sort();
     if servers.is_empty() {
         return "no server fits the connection string: is the replica set's name right?".to_owned();
     }

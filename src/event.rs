@@ -3,8 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::lock::lease::Holder;
-use crate::lock::protocol::LossCause;
+use crate::lock::lease::{Holder, LossCause};
 use crate::migration::Direction;
 
 /// One event. Serialises to the shapes of `lib/contract.d.ts`.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::event::Event;
-use crate::lock::protocol::LossCause;
+use crate::lock::lease::LossCause;
 use crate::migration::{Direction, MigrationName};
 
 /// Runs bodies and hooks, and hears what happens.

@@ -7,8 +7,8 @@
 //! | layer | modules |
 //! |---|---|
 //! | 0 values | [`migration`], [`checksum`], [`fault`], [`event`], [`lock::lease`], [`lock::timing`], [`lock::proof`], [`changelog::entry`] |
-//! | 1 pure logic | [`plan`], [`status`], [`lock::protocol`], [`lock::wait`] |
-//! | 2 ports | [`lock::store`], [`changelog::store`], [`clock`], [`host`] |
+//! | 1 ports | [`lock::store`], [`changelog::store`], [`clock`], [`host`] |
+//! | 2 pure logic | [`plan`], [`status`], [`lock::protocol`], [`lock::wait`] |
 //! | 3 drivers | [`lock::keeper`], [`runner`], [`metrics`] |
 //! | 4 adapters | [`connect`], [`files`], [`lock::mongo`], [`lock::memory`], [`changelog::mongo`], [`changelog::memory`] |
 //! | 5 edges | [`config`], [`error`], [`engine`], `bridge` |

@@ -120,3 +120,13 @@ pub struct Holder {
     /// Would an acquire sent now get the lock?
     pub expired: bool,
 }
+
+/// Why a lease was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum LossCause {
+    /// A renewal found that the lock document is not ours any more.
+    Superseded,
+    /// No renewal was acknowledged before the trust window closed.
+    Deadline,
+}

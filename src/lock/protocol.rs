@@ -24,6 +24,8 @@
 //! That no write of ours reaches the database after the lease is gone. Writes carry their own
 //! preconditions for that.
 
+pub use super::lease::LossCause;
+
 use super::lease::Holder;
 use super::store::{AcquireReply, ReleaseReply, RenewReply};
 use super::timing::{Mono, Timing};
@@ -65,16 +67,6 @@ pub struct Holding {
     pub trusted_until: Mono,
     next_beat: Mono,
     in_flight: Option<Mono>,
-}
-
-/// Why a lease was lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum LossCause {
-    /// A renewal found that the lock document is not ours any more.
-    Superseded,
-    /// No renewal was acknowledged before the trust window closed.
-    Deadline,
 }
 
 /// How it ended.

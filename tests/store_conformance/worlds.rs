@@ -16,6 +16,7 @@ use mongo_migrate_kit::lock::store::{Attempt, LockStore};
 use mongo_migrate_kit::lock::timing::Timing;
 use mongo_migrate_kit::migration::Namespace;
 use mongodb::bson::{Bson, DateTime, Document, doc, oid::ObjectId};
+use mongodb::options::{ClientOptions, WriteConcern};
 use mongodb::{Client, Collection};
 use serde_json::{Map, Value, json};
 use tokio::sync::{Mutex, MutexGuard};
@@ -194,7 +195,10 @@ impl MongoWorld {
             uri.push_str(if uri.contains('?') { "&" } else { "?" });
             uri.push_str(option);
         }
-        let bystander = Client::with_uri_str(&uri).await.expect("a usable connection string");
+        // The stores read what a majority has, so whoever prepares something for them waits for that.
+        let mut options = ClientOptions::parse(&uri).await.expect("a usable connection string");
+        options.write_concern = Some(WriteConcern::majority());
+        let bystander = Client::with_options(options).expect("usable options");
         let run = RunId::random();
         let db_name = format!("mmk_conformance_{}", run.as_str().replace('-', ""));
         let mut options = ConnectOptions::new(uri, &db_name, run.app_name());
@@ -302,7 +306,8 @@ impl ChangelogWorld for MongoWorld {
     }
 
     async fn apply(&self, command: &[u8]) -> u64 {
-        let command = Document::from_reader(command).expect("a command is BSON");
+        let mut command = Document::from_reader(command).expect("a command is BSON");
+        command.insert("writeConcern", doc! { "w": "majority" });
         let reply = self.bystander.database(&self.db_name).run_command(command).await;
         let n = reply.expect("the command is well-formed").get_i32("n").expect("a count");
         n.unsigned_abs().into()
