@@ -3,6 +3,8 @@
 //! Keys, layers and messages about configuration are `lib/config`'s; by the time a value is here it
 //! has been checked, so what fails here names the value and nothing else.
 
+pub mod import;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,7 +16,7 @@ use crate::lock::lease::{Identity, RunId};
 use crate::lock::timing::{InvalidTtl, Timing};
 use crate::lock::wait::WaitPolicy;
 use crate::migration::{InvalidName, MigrationName, Namespace};
-use crate::plan::{OutOfOrder, Policy, Request, Selection};
+use crate::plan::{Foreign, MarkAs, OutOfOrder, Policy, Request, Scope, Selection};
 
 /// A kit's settings. The shape is `lib/contract.d.ts`'s.
 #[derive(Debug, Clone, Deserialize)]
@@ -62,7 +64,7 @@ pub enum InvalidSettings {
     },
 }
 
-/// One call of `up` or `down`. The shape is `lib/contract.d.ts`'s.
+/// One call of `up`, `down`, `redo` or `mark`. The shape is `lib/contract.d.ts`'s.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "documented where users meet them, in index.d.ts")]
@@ -80,8 +82,29 @@ pub struct RunRequest {
 #[serde(tag = "command", rename_all = "lowercase")]
 #[expect(missing_docs, reason = "documented where users meet them, in index.d.ts")]
 pub enum Command {
-    Up { file: Option<String>, step: bool, force: bool },
-    Down { file: Option<String>, batch: Option<i64>, steps: Option<i64>, force: bool },
+    Up {
+        file: Option<String>,
+        to: Option<String>,
+        step: bool,
+        force: bool,
+        #[serde(default, rename = "forceFresh")]
+        force_fresh: bool,
+    },
+    Down {
+        file: Option<String>,
+        to: Option<String>,
+        batch: Option<i64>,
+        steps: Option<i64>,
+        force: bool,
+    },
+    Redo {
+        file: Option<String>,
+    },
+    Mark {
+        file: String,
+        state: MarkAs,
+        reason: Option<String>,
+    },
 }
 
 /// What to do about a lock that is held.
@@ -101,6 +124,7 @@ impl Settings {
             use_transaction: self.use_transaction,
             on_interrupted: self.on_interrupted,
             out_of_order: self.out_of_order,
+            foreign: Foreign::default(),
         }
     }
 
@@ -133,14 +157,33 @@ impl RunRequest {
     /// [`InvalidSettings::Name`] or [`InvalidSettings::Argument`].
     pub fn request(&self) -> Result<Request, InvalidSettings> {
         match &self.command {
-            Command::Up { file, step, force } => {
-                let file = file.as_deref().map(MigrationName::new).transpose()?;
-                Ok(Request::Up { file, step: *step, force: *force })
+            Command::Up { file, to, step, force, .. } => {
+                let scope = scope(file.as_deref(), to.as_deref())?;
+                Ok(Request::Up { scope, step: *step, force: *force })
             }
-            Command::Down { file, batch, steps, force } => {
-                let selection = selection(file.as_deref(), *batch, *steps)?;
+            Command::Down { file, to, batch, steps, force } => {
+                let selection = selection(file.as_deref(), to.as_deref(), *batch, *steps)?;
                 Ok(Request::Down { selection, force: *force })
             }
+            Command::Redo { file } => {
+                let file = file.as_deref().map(MigrationName::new).transpose()?;
+                Ok(Request::Redo { file })
+            }
+            Command::Mark { file, state, reason } => {
+                let name = MigrationName::new(file)?;
+                Ok(Request::Mark { name, state: *state, reason: reason.clone() })
+            }
+        }
+    }
+
+    /// What to do about another tool's changelog.
+    pub fn foreign(&self) -> Foreign {
+        match self.command {
+            Command::Up { force_fresh: true, .. } => Foreign::Ignore,
+            Command::Up { .. }
+            | Command::Down { .. }
+            | Command::Redo { .. }
+            | Command::Mark { .. } => Foreign::Refuse,
         }
     }
 
@@ -158,26 +201,39 @@ impl RunRequest {
     }
 }
 
+fn scope(file: Option<&str>, to: Option<&str>) -> Result<Scope, InvalidSettings> {
+    match (file, to) {
+        (None, None) => Ok(Scope::All),
+        (Some(file), None) => Ok(Scope::File(MigrationName::new(file)?)),
+        (None, Some(to)) => Ok(Scope::Through(MigrationName::new(to)?)),
+        (Some(_), Some(_)) => Err(InvalidSettings::Argument {
+            message: "a file and `to` exclude each other".to_owned(),
+            facts: serde_json::json!({ "filename": file, "to": to }),
+        }),
+    }
+}
+
 fn selection(
     file: Option<&str>,
+    to: Option<&str>,
     batch: Option<i64>,
     steps: Option<i64>,
 ) -> Result<Selection, InvalidSettings> {
     let refuse = |message: &str| {
-        let facts = serde_json::json!({ "filename": file, "batch": batch, "steps": steps });
+        let facts =
+            serde_json::json!({ "filename": file, "to": to, "batch": batch, "steps": steps });
         Err(InvalidSettings::Argument { message: message.to_owned(), facts })
     };
-    match (file, batch, steps) {
-        (None, None, None) => Ok(Selection::LastBatch),
-        (Some(file), None, None) => Ok(Selection::File(MigrationName::new(file)?)),
-        (None, Some(batch), None) if batch >= 1 => Ok(Selection::Batch(batch)),
-        (None, Some(_), None) => refuse("batch must be a whole number, 1 or more"),
-        (None, None, Some(steps)) => match u32::try_from(steps) {
+    match (file, to, batch, steps) {
+        (None, None, None, None) => Ok(Selection::LastBatch),
+        (Some(file), None, None, None) => Ok(Selection::File(MigrationName::new(file)?)),
+        (None, Some(to), None, None) => Ok(Selection::To(MigrationName::new(to)?)),
+        (None, None, Some(batch), None) if batch >= 1 => Ok(Selection::Batch(batch)),
+        (None, None, Some(_), None) => refuse("batch must be a whole number, 1 or more"),
+        (None, None, None, Some(steps)) => match u32::try_from(steps) {
             Ok(steps @ 1..) => Ok(Selection::Steps(steps)),
             Ok(0) | Err(_) => refuse("steps must be a whole number, 1 or more"),
         },
-        (Some(_), _, _) | (None, Some(_), Some(_)) => {
-            refuse("a file, a batch and a number of steps exclude each other")
-        }
+        _ => refuse("a file, `to`, a batch and a number of steps exclude each other"),
     }
 }

@@ -15,8 +15,11 @@
 
 use std::time::Duration;
 
-use mongodb::bson::{Document, doc};
-use mongodb::error::{Error, ErrorKind, WriteFailure};
+use mongodb::bson::{Document, doc, oid::ObjectId};
+use mongodb::error::{
+    Error, ErrorKind, RETRYABLE_WRITE_ERROR, TRANSIENT_TRANSACTION_ERROR,
+    UNKNOWN_TRANSACTION_COMMIT_RESULT, WriteFailure,
+};
 use mongodb::options::{
     ClientOptions, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern,
 };
@@ -42,7 +45,8 @@ pub struct ConnectOptions {
 }
 
 impl ConnectOptions {
-    /// The usual patience and a small pool: a heartbeat, a changelog write and a waiter's read.
+    /// The usual patience and a small pool. The busiest user of one is the lock: it has a change
+    /// stream open, renews, looks for operations of past runs, and may have an arm to take back.
     pub fn new(
         uri: impl Into<String>,
         db_name: impl Into<String>,
@@ -54,7 +58,7 @@ impl ConnectOptions {
             app_name: app_name.into(),
             server_selection_timeout: PATIENCE,
             connect_timeout: PATIENCE,
-            max_pool_size: 4,
+            max_pool_size: 6,
         }
     }
 }
@@ -76,6 +80,8 @@ pub struct Hello {
     pub transactions: bool,
     /// The primary's address, when the server is a member of a set.
     pub primary: Option<String>,
+    /// What made it the primary; another one after every election.
+    pub election: Option<ObjectId>,
 }
 
 impl Connection {
@@ -112,6 +118,11 @@ impl Connection {
         self.database.collection(name)
     }
 
+    /// The database that is migrated.
+    pub fn database(&self) -> Database {
+        self.database.clone()
+    }
+
     /// Asks the primary what it can do.
     ///
     /// # Errors
@@ -133,12 +144,17 @@ impl Connection {
 /// # Errors
 /// As [`Connection::hello`].
 pub async fn hello(database: &Database) -> Result<Hello, StoreFault> {
-    let reply = database.run_command(doc! { "hello": 1 }).await;
-    let reply = reply.map_err(|error| fault_of(&error))?;
+    greet(database).await.map_err(|error| fault_of(&error))
+}
+
+/// As [`hello`], for those who must know whether to ask again.
+pub(crate) async fn greet(database: &Database) -> Result<Hello, Error> {
+    let reply = database.run_command(doc! { "hello": 1 }).await?;
     let router = reply.get_str("msg").is_ok_and(|text| text == "isdbgrid");
     Ok(Hello {
         transactions: router || reply.contains_key("setName"),
         primary: reply.get_str("primary").ok().map(str::to_owned),
+        election: reply.get_object_id("electionId").ok(),
     })
 }
 
@@ -176,7 +192,12 @@ pub fn is_outcome_unknown(error: &Error) -> bool {
         | ErrorKind::Internal { .. }
         | ErrorKind::Write(WriteFailure::WriteConcernError(_)) => true,
         _ => {
-            error.contains_label(mongodb::error::RETRYABLE_WRITE_ERROR)
+            let labels = [
+                RETRYABLE_WRITE_ERROR,
+                TRANSIENT_TRANSACTION_ERROR,
+                UNKNOWN_TRANSACTION_COMMIT_RESULT,
+            ];
+            labels.into_iter().any(|label| error.contains_label(label))
                 || server_code(error).is_some_and(|code| UNSETTLED_CODES.contains(&code))
         }
     }

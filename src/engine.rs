@@ -4,12 +4,14 @@
 //! until [`Engine::disconnect`]. A run that takes the lock opens a second one for the lock alone: the
 //! heartbeat must never queue behind anybody else's commands.
 
+mod import;
+
+use std::future::Future;
 use std::sync::Arc;
 
 use serde::Serialize;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 
-use crate::changelog::entry::{Entry, Status};
 use crate::changelog::mongo::MongoChangelogStore;
 use crate::changelog::store::ChangelogStore;
 use crate::clock::SystemClock;
@@ -18,12 +20,14 @@ use crate::connect::{ConnectOptions, Connection, Hello};
 use crate::error::Failed;
 use crate::fault::StoreFault;
 use crate::files::{self, DirectoryFault};
-use crate::host::Host;
+use crate::host::{Host, Wanted};
 use crate::lock::lease::{Holder, OwnerToken};
 use crate::lock::mongo::MongoLockStore;
+use crate::lock::mongo_orphans::MongoOrphans;
 use crate::lock::store::LockStore;
-use crate::migration::Namespace;
-use crate::runner::{Job, Report, Runner};
+use crate::migration::{MigrationFile, MigrationName, Namespace};
+use crate::plan::{Policy, Vantage};
+use crate::runner::{Door, Job, Report, Runner};
 use crate::status::{self, StatusRow};
 
 /// The core of one kit.
@@ -31,6 +35,9 @@ use crate::status::{self, StatusRow};
 pub struct Engine {
     settings: Settings,
     connection: Mutex<Option<Connection>>,
+    wanted: watch::Sender<Wanted>,
+    /// How many runs are under way.
+    running: watch::Sender<usize>,
 }
 
 /// What the server can do.
@@ -56,7 +63,8 @@ pub struct StatusReport {
 impl Engine {
     /// An engine that has not connected yet.
     pub fn new(settings: Settings) -> Self {
-        Self { settings, connection: Mutex::default() }
+        let (wanted, running) = (watch::Sender::default(), watch::Sender::default());
+        Self { settings, connection: Mutex::default(), wanted, running }
     }
 
     /// Connects and asks the server what it can do.
@@ -84,7 +92,7 @@ impl Engine {
             Err(fault @ DirectoryFault::Unreadable { .. }) => return Err(fault.into()),
         };
         let entries = entries?;
-        let holder = holder?.map(|holder| naming_its_migration(holder, &entries));
+        let holder = holder?.map(|holder| status::naming_its_migration(holder, &entries));
         let rows = status::rows(&files, &entries, holder.as_ref());
         Ok(StatusReport { rows, lock: holder, directory_found })
     }
@@ -100,7 +108,7 @@ impl Engine {
         };
         let namespace = Namespace::new(holder.namespace.clone());
         let entries = self.changelog(&connection).entries(&namespace).await?;
-        Ok(Some(naming_its_migration(holder, &entries)))
+        Ok(Some(status::naming_its_migration(holder, &entries)))
     }
 
     /// Removes the lock if its owner is still the one that was shown.
@@ -113,43 +121,104 @@ impl Engine {
         Ok(self.lock_store(&connection)?.force_release(shown.as_ref()).await?)
     }
 
-    /// One run of `up` or `down`.
+    /// One run of `up`, `down`, `redo` or `mark`.
     ///
     /// # Errors
     /// Whatever stopped it, with what had been done by then.
     pub async fn run<H: Host>(&self, request: RunRequest, host: Arc<H>) -> Result<Report, Failed> {
+        self.as_long_as_wanted(self.run_wanted(request, host)).await
+    }
+
+    /// Does something that can be cancelled or abandoned.
+    async fn as_long_as_wanted<T>(&self, work: impl Future<Output = T>) -> T {
+        self.running.send_modify(|running| *running += 1);
+        let outcome = work.await;
+        self.running.send_modify(|running| *running -= 1);
+        self.wanted.send_replace(Wanted::Yes);
+        outcome
+    }
+
+    async fn run_wanted<H: Host>(
+        &self,
+        request: RunRequest,
+        host: Arc<H>,
+    ) -> Result<Report, Failed> {
         let settings = &self.settings;
-        let timing = settings.timing()?;
-        let plan_request = request.request()?;
-        let files = self.files().await?;
+        let job = self.job(&request).await?;
         let connection = self.connection().await?;
-        let identity = settings.identity(plan_request.direction().as_str());
-        let lock_name = format!("mmk-hb/{}", identity.run_id);
-        let job = Job {
-            request: plan_request,
-            policy: settings.policy(),
-            files,
-            identity,
-            timing,
-            lock: request.lock(),
-            environment: settings.environment.clone(),
-            service: settings.service.clone(),
-        };
+        let timing = job.timing;
+        let lock_name = format!("mmk-hb/{}", job.identity.run_id);
         let changelog = Arc::new(self.changelog(&connection));
-        let runner = Runner::new(changelog, host, SystemClock::start(), job);
+        let runner =
+            Runner::new(changelog, host, SystemClock::start(), job, self.wanted.subscribe());
         let lock_connection = Mutex::new(None);
         let outcome = runner
             .run(|| async {
                 let own = self.open(lock_name).await?;
                 let store = MongoLockStore::new(own.collection(&settings.lock_collection), timing);
+                let orphans = MongoOrphans::new(own.database());
                 *lock_connection.lock().await = Some(own);
-                Ok(Arc::new(store))
+                Ok(Door { lock: Arc::new(store), orphans })
             })
             .await;
         if let Some(own) = lock_connection.into_inner() {
             own.close().await;
         }
         Ok(outcome?)
+    }
+
+    /// What [`Engine::run`] would do, as rows in the order of the run. Takes no lock and writes
+    /// nothing.
+    ///
+    /// # Errors
+    /// What would stop the run before its first body.
+    pub async fn rehearse<H: Host>(
+        &self,
+        request: RunRequest,
+        host: Arc<H>,
+    ) -> Result<Vec<StatusRow>, Failed> {
+        let job = self.job(&request).await?;
+        let StatusReport { rows, lock, .. } = self.status().await?;
+        // While nobody is at work, what looks interrupted is.
+        let alive = lock.is_some_and(|holder| !holder.expired);
+        let vantage = if alive { Vantage::BeforeLock } else { Vantage::UnderLock };
+        let changelog = Arc::new(self.changelog(&self.connection().await?));
+        let clock = SystemClock::start();
+        let runner = Runner::new(changelog, host, clock, job, self.wanted.subscribe());
+        let names = runner.rehearse(vantage).await?;
+        let row = |name: &MigrationName| rows.iter().find(|row| row.file == name.as_str()).cloned();
+        Ok(names.iter().filter_map(row).collect())
+    }
+
+    async fn job(&self, request: &RunRequest) -> Result<Job, Failed> {
+        let settings = &self.settings;
+        let timing = settings.timing()?;
+        let plan_request = request.request()?;
+        let files = self.files().await?;
+        Ok(Job {
+            identity: settings.identity(plan_request.operation()),
+            request: plan_request,
+            policy: Policy { foreign: request.foreign(), ..settings.policy() },
+            files,
+            timing,
+            lock: request.lock(),
+            environment: settings.environment.clone(),
+            service: settings.service.clone(),
+        })
+    }
+
+    /// Tells the run that is under way to end: it stops waiting, or its body is told to stop and no
+    /// other begins.
+    pub fn cancel(&self) {
+        self.wanted.send_replace(Wanted::Cancelled);
+    }
+
+    /// Tells the run that is under way that its host is going away, and returns when it has stopped
+    /// what it can and given the lock back.
+    pub async fn abandon(&self) {
+        self.wanted.send_replace(Wanted::Abandoned);
+        // The sender is ours, so the channel is open.
+        let _ = self.running.subscribe().wait_for(|running| *running == 0).await;
     }
 
     /// Closes the connection; the engine can be used again afterwards.
@@ -183,17 +252,8 @@ impl Engine {
         Ok(MongoLockStore::new(collection, self.settings.timing()?))
     }
 
-    async fn files(&self) -> Result<Vec<crate::migration::MigrationFile>, DirectoryFault> {
+    async fn files(&self) -> Result<Vec<MigrationFile>, DirectoryFault> {
         let Settings { migrations_dir, file_extensions, .. } = &self.settings;
         files::read(migrations_dir.clone(), file_extensions.clone()).await
     }
-}
-
-/// Adds which migration the holder is running, as its entry says.
-fn naming_its_migration(holder: Holder, entries: &[Entry]) -> Holder {
-    let running = entries
-        .iter()
-        .find(|entry| entry.status == Status::Running && status::is_alive(entry, Some(&holder)))
-        .map(|entry| entry.name.clone());
-    Holder { running, ..holder }
 }

@@ -3,6 +3,8 @@
 //! Modules name their own errors; only here do they get the codes that users match on. A
 //! [`Failure`] is what crosses the binding: `lib/errors.js` makes the real error of it.
 
+mod import;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -88,6 +90,8 @@ impl RunError {
             }
             Self::Hook { .. } => "HOOK_FAILED",
             Self::Lost { .. } => "LOCK_LOST",
+            Self::Cancelled { .. } => "RUN_CANCELLED",
+            Self::Orphans { .. } => "LOCK_ORPHANS",
             Self::Conflict { .. } => "CHANGELOG_CONFLICT",
             Self::OutcomeUnknown { .. } => "OUTCOME_UNKNOWN",
             Self::Host(_) => "INTERNAL",
@@ -97,9 +101,10 @@ impl RunError {
     /// Is it known what happened in the database?
     pub fn certainty(&self) -> Certainty {
         match self {
-            Self::OutcomeUnknown { .. } | Self::Host(_) | Self::Lost { during: Some(_), .. } => {
-                Certainty::Unknown
-            }
+            Self::OutcomeUnknown { .. }
+            | Self::Host(_)
+            | Self::Lost { during: Some(_), .. }
+            | Self::Cancelled { settled: false, .. } => Certainty::Unknown,
             Self::Impossible(_)
             | Self::LockHeld { .. }
             | Self::Database { .. }
@@ -107,6 +112,8 @@ impl RunError {
             | Self::Migration { .. }
             | Self::Hook { .. }
             | Self::Lost { during: None, .. }
+            | Self::Cancelled { settled: true, .. }
+            | Self::Orphans { .. }
             | Self::Conflict { .. } => Certainty::Known,
         }
     }
@@ -124,6 +131,12 @@ impl RunError {
             Self::Lost { .. } => Some(
                 "nothing was recorded after the loss; look at `mmk status`, then run again: \
                  an unfinished migration runs once more",
+            ),
+            Self::Cancelled { .. } => {
+                Some("look at `mmk status`; run again to go on where this run stopped")
+            }
+            Self::Orphans { .. } => Some(
+                "find them with db.currentOp(), stop them or wait for their end, then run again",
             ),
             Self::Conflict { .. } => {
                 Some("the entry is left as it was found; look at `mmk status` before running again")
@@ -156,6 +169,12 @@ impl RunError {
             Self::Lost { cause, during, settled } => {
                 json!({ "cause": cause, "during": during, "settled": settled })
             }
+            Self::Cancelled { during, settled } => {
+                json!({ "during": during, "settled": settled })
+            }
+            Self::Orphans { run_id, operations } => {
+                json!({ "runId": run_id, "operations": operations })
+            }
             Self::Conflict { name, expected, found, body_ran } => {
                 json!({ "name": name, "expected": expected, "found": found, "bodyRan": body_ran })
             }
@@ -179,6 +198,8 @@ impl RunError {
             Self::LockHeld { .. }
             | Self::Database { .. }
             | Self::Lost { .. }
+            | Self::Cancelled { .. }
+            | Self::Orphans { .. }
             | Self::Conflict { .. }
             | Self::Host(_) => None,
         }
@@ -218,9 +239,10 @@ impl Problem {
     /// What to do about it.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Edited { .. } => {
-                Some("restore the file, or run with --force where that is offered")
-            }
+            Self::Edited { .. } => Some(
+                "restore the file, accept it as it is with `mmk mark <file> --applied`, or run with \
+                 --force where that is offered",
+            ),
             Self::Gone { .. } | Self::FileMissing { .. } => {
                 Some("restore the file from your repository")
             }
@@ -232,9 +254,16 @@ impl Problem {
                 Some("rename the file, or set outOfOrder to 'warn' or 'allow'")
             }
             Self::NeedsALook { .. } => Some(
-                "look at what it left behind, then set onInterrupted to 'retry' to run it again",
+                "look at what it left behind, then `mmk mark <file> --pending` lets it run again, and \
+                 --applied says that it is done",
             ),
-            Self::InterruptedDown { .. } => Some("run down again to finish it"),
+            Self::InterruptedDown { .. } => {
+                Some("run down again to finish it, or `mmk mark <file> --applied|--pending`")
+            }
+            Self::ForeignChangelog { .. } => Some(
+                "add --dry-run to see first what it would write; `mmk up --force-fresh` applies the files \
+                 all the same",
+            ),
             Self::NotApplied { .. } | Self::NoSuchBatch { .. } | Self::UnknownFile { .. } => {
                 Some("`mmk status` shows what there is")
             }
@@ -271,6 +300,9 @@ impl Problem {
                 };
                 json!({ "name": name, "state": state })
             }
+            Self::ForeignChangelog { collection, tool, command, names } => json!({
+                "collection": collection, "tool": tool, "command": command, "names": names,
+            }),
             Self::InterruptedDown { name } => json!({ "name": name, "state": "interrupted" }),
         }
     }
@@ -350,10 +382,10 @@ impl From<InvalidSettings> for Failure {
 
 impl From<StopReason> for Failure {
     fn from(reason: StopReason) -> Self {
+        let (during, settled) = (None, false);
         match reason {
-            StopReason::LeaseLost(cause) => {
-                Self::from(&RunError::Lost { cause, during: None, settled: false })
-            }
+            StopReason::LeaseLost(cause) => Self::from(&RunError::Lost { cause, during, settled }),
+            StopReason::Cancelled => Self::from(&RunError::Cancelled { during, settled }),
         }
     }
 }

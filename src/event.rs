@@ -26,6 +26,18 @@ pub enum Event {
         /// The run whose expired lease was taken over.
         took_over_from: Option<String>,
     },
+    /// The fence stands: bodies may run.
+    LockArmed {
+        /// Our fencing token.
+        fencing_token: i64,
+    },
+    /// What earlier runs left running on the server is being stopped.
+    OrphansFound {
+        /// The run that left it.
+        run_id: String,
+        /// What it is: `update orders`.
+        operations: Vec<String>,
+    },
     /// The lease was prolonged.
     LeaseRenewed {
         /// How often so far.
@@ -77,6 +89,15 @@ pub enum Event {
         batch: Option<i64>,
         /// Did it run in a transaction?
         transaction: bool,
+    },
+    /// An entry was changed by hand.
+    MigrationMarked {
+        /// The migration.
+        name: String,
+        /// What its entry says now.
+        status: Finished,
+        /// Why.
+        reason: Option<String>,
     },
     /// A migration was left out.
     MigrationSkipped {

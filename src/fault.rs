@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// Why a command brought no usable reply.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, thiserror::Error)]
 #[error("{message}")]
 #[serde(rename_all = "camelCase")]
 pub struct StoreFault {
@@ -16,7 +16,7 @@ pub struct StoreFault {
 }
 
 /// The kinds of fault that callers treat differently.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FaultKind {
     /// What we were told to connect to can't be connected to, whatever the servers do.

@@ -48,11 +48,25 @@ pub trait Host: Send + Sync + 'static {
 #[error("the host of the migrations did not answer: {0}")]
 pub struct HostGone(pub String);
 
+/// How much a run is still wanted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wanted {
+    /// It is.
+    #[default]
+    Yes,
+    /// It shall end: the running body is told so and given time.
+    Cancelled,
+    /// The host is on its way out: there is nobody left to wait for.
+    Abandoned,
+}
+
 /// Why a body is told to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
     /// The lease is lost.
     LeaseLost(LossCause),
+    /// The user wants the run to end.
+    Cancelled,
 }
 
 /// A description of something that the host's side threw.
@@ -120,8 +134,10 @@ pub struct BodyCall {
     pub run_id: String,
     /// The number that rises with every grant of the lock; `None` without a lock.
     pub fencing_token: Option<i64>,
-    /// Run in a transaction whose last statement before the commit is this command.
+    /// Run in a transaction whose last statements before the commit are this command and the fence.
     pub settle: Option<Vec<u8>>,
+    /// The command that makes a transaction fail if a later run has begun; `None` without a lock.
+    pub fence: Option<Vec<u8>>,
 }
 
 /// How a body ended.
@@ -142,6 +158,11 @@ pub enum BodyReply {
     },
     /// The settle command matched nothing, so the transaction is rolled back.
     Conflict {
+        /// How long the body took.
+        duration_ms: i64,
+    },
+    /// The fence command matched nothing, so the transaction is rolled back.
+    Fenced {
         /// How long the body took.
         duration_ms: i64,
     },

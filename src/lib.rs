@@ -6,12 +6,12 @@
 //!
 //! | layer | modules |
 //! |---|---|
-//! | 0 values | [`migration`], [`checksum`], [`fault`], [`event`], [`lock::lease`], [`lock::timing`], [`lock::proof`], [`changelog::entry`] |
-//! | 1 ports | [`lock::store`], [`changelog::store`], [`clock`], [`host`] |
-//! | 2 pure logic | [`plan`], [`status`], [`lock::protocol`], [`lock::wait`] |
-//! | 3 drivers | [`lock::keeper`], [`runner`], [`metrics`] |
-//! | 4 adapters | [`connect`], [`files`], [`lock::mongo`], [`lock::memory`], [`changelog::mongo`], [`changelog::memory`] |
-//! | 5 edges | [`config`], [`error`], [`engine`], `bridge` |
+//! | 0 values | [`mutant`], [`migration`], [`checksum`], [`fault`], [`event`], [`lock::lease`], [`lock::timing`], [`lock::proof`], [`changelog::entry`], [`import::source`] |
+//! | 1 ports | [`lock::store`], [`lock::orphans`], [`changelog::store`], [`clock`], [`host`] |
+//! | 2 pure logic | [`plan`], [`status`], [`lock::protocol`], [`lock::rules`], [`lock::wait`], [`import::tool`], [`import::folder`], [`import::intake`], [`import::neighbour`] |
+//! | 3 drivers | [`lock::keeper`], [`runner`], [`import::adopt`], [`metrics`] |
+//! | 4 adapters | [`connect`], [`files`], [`lock::mongo`], [`lock::mongo_orphans`], [`lock::memory`], [`lock::memory_orphans`], [`changelog::mongo`], [`changelog::memory`], `import::mongo` |
+//! | 5 edges | [`config`], [`error`], [`engine`], `signals`, `bridge` |
 
 #[cfg(feature = "napi")]
 mod bridge;
@@ -26,9 +26,13 @@ pub mod event;
 pub mod fault;
 pub mod files;
 pub mod host;
+pub mod import;
 pub mod lock;
 pub mod metrics;
 pub mod migration;
+pub mod mutant;
 pub mod plan;
 pub mod runner;
+#[cfg(feature = "napi")]
+mod signals;
 pub mod status;

@@ -27,14 +27,19 @@ impl Metrics {
             Event::LeaseRenewed { .. } => self.renewals += 1,
             Event::LockAcquired { took_over_from: Some(_), .. } => self.takeovers += 1,
             Event::ClaimConflict { .. } => self.claim_conflicts += 1,
+            Event::OrphansFound { operations, .. } => {
+                self.orphans_killed += operations.len() as u64
+            }
             Event::LockAcquired { .. }
             | Event::LockWaiting { .. }
+            | Event::LockArmed { .. }
             | Event::RenewalFailed { .. }
             | Event::LeaseLost { .. }
             | Event::LockReleased
             | Event::Planned { .. }
             | Event::MigrationStarted { .. }
             | Event::MigrationFinished { .. }
+            | Event::MigrationMarked { .. }
             | Event::MigrationSkipped { .. }
             | Event::MigrationFailed { .. }
             | Event::Warning { .. } => {}

@@ -132,9 +132,18 @@ fn state(entry: &Entry, holder: Option<&Holder>) -> RowState {
 }
 
 /// A body is running only as long as the run that claimed it holds the lock.
-pub fn is_alive(entry: &Entry, holder: Option<&Holder>) -> bool {
+fn is_alive(entry: &Entry, holder: Option<&Holder>) -> bool {
     let run = entry.run_id.as_ref().map(crate::lock::lease::RunId::as_str);
     holder.is_some_and(|holder| !holder.expired && run.is_some() && holder.run_id.as_deref() == run)
+}
+
+/// Adds which migration the holder is running, as its entry says.
+pub fn naming_its_migration(holder: Holder, entries: &[Entry]) -> Holder {
+    let running = entries
+        .iter()
+        .find(|entry| entry.status == Status::Running && is_alive(entry, Some(&holder)))
+        .map(|entry| entry.name.clone());
+    Holder { running, ..holder }
 }
 
 fn checksum_ok(file: &MigrationFile, entry: &Entry) -> Option<bool> {

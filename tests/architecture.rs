@@ -114,7 +114,8 @@ const DOORS: [Door; 4] = [
     },
     Door {
         words: &["println!", "eprintln!", "print!", "eprint!", "dbg!", "io::stdout", "io::stderr"],
-        open: |_| false,
+        // When the event loop is blocked, nobody else can.
+        open: |module| module == "signals",
         rule: "the core prints nothing",
     },
 ];

@@ -8,7 +8,7 @@ use mongo_migrate_kit::event::Unfinished;
 use mongo_migrate_kit::host::{Exports, ModuleFacts, OnInterrupted};
 use mongo_migrate_kit::migration::{Direction, MigrationFile, MigrationName, Namespace};
 use mongo_migrate_kit::plan::{
-    Inputs, OutOfOrder, Plan, Policy, Problem, Request, Selection, Vantage,
+    Inputs, MarkAs, OutOfOrder, Plan, Policy, Problem, Request, Scope, Selection, Vantage,
 };
 use proptest::prelude::*;
 
@@ -40,6 +40,8 @@ fn entry(text: &str, status: Status, batch: i64, applied_at: i64) -> Entry {
         host: None,
         origin: None,
         error: None,
+        reason: None,
+        history: Vec::new(),
     }
 }
 
@@ -47,7 +49,7 @@ fn applied(text: &str, batch: i64, applied_at: i64) -> Entry {
     entry(text, Status::Applied, batch, applied_at)
 }
 
-const UP: Request = Request::Up { file: None, step: false, force: false };
+const UP: Request = Request::Up { scope: Scope::All, step: false, force: false };
 
 fn down(selection: Selection) -> Request {
     Request::Down { selection, force: false }
@@ -92,7 +94,7 @@ fn up_takes_what_is_pending_in_order_as_one_batch_after_the_highest_ever() {
 #[test]
 fn step_gives_each_migration_a_batch_of_its_own() {
     let plan = case(&["1.js", "2.js"], vec![])
-        .plan(&Request::Up { file: None, step: true, force: false })
+        .plan(&Request::Up { scope: Scope::All, step: true, force: false })
         .expect("a possible plan");
     assert_eq!(plan.steps.iter().map(|s| s.batch).collect::<Vec<_>>(), [Some(1), Some(2)]);
 }
@@ -100,7 +102,7 @@ fn step_gives_each_migration_a_batch_of_its_own() {
 #[test]
 fn a_named_file_that_is_applied_is_skipped_unless_forced() {
     let case = case(&["1.js"], vec![applied("1.js", 1, 10)]);
-    let named = |force| Request::Up { file: Some(name("1.js")), step: false, force };
+    let named = |force| Request::Up { scope: Scope::File(name("1.js")), step: false, force };
     let plan = case.plan(&named(false)).expect("a possible plan");
     assert_eq!((plan.steps.len(), plan.skipped), (0, vec![name("1.js")]));
     let plan = case.plan(&named(true)).expect("a possible plan");
@@ -109,10 +111,26 @@ fn a_named_file_that_is_applied_is_skipped_unless_forced() {
 
 #[test]
 fn an_unknown_file_is_a_problem_that_lists_what_there_is() {
-    let request = Request::Up { file: Some(name("9.js")), step: false, force: false };
-    let problems = case(&["1.js"], vec![]).plan(&request).expect_err("impossible");
-    let available = vec!["1.js".to_owned()];
-    assert_eq!(problems, [Problem::UnknownFile { name: "9.js".into(), available }]);
+    for scope in [Scope::File(name("9.js")), Scope::Through(name("9.js"))] {
+        let request = Request::Up { scope, step: false, force: false };
+        let problems = case(&["1.js"], vec![]).plan(&request).expect_err("impossible");
+        let available = vec!["1.js".to_owned()];
+        assert_eq!(problems, [Problem::UnknownFile { name: "9.js".into(), available }]);
+    }
+}
+
+#[test]
+fn up_to_a_file_takes_what_is_pending_through_it() {
+    let case = case(&["1.js", "2.js", "3.js"], vec![applied("1.js", 1, 10)]);
+    let scope = Scope::Through(name("2.js"));
+    assert_eq!(case.names(&Request::Up { scope, step: false, force: false }), ["2.js"]);
+}
+
+#[test]
+fn down_to_a_file_keeps_it_and_reverts_what_was_applied_after_it() {
+    let entries = vec![applied("1.js", 2, 30), applied("2.js", 1, 10), applied("3.js", 3, 40)];
+    let case = case(&["1.js", "2.js", "3.js"], entries);
+    assert_eq!(case.names(&down(Selection::To(name("2.js")))), ["3.js", "1.js"]);
 }
 
 #[test]
@@ -220,6 +238,117 @@ fn down_without_a_down_is_irreversible() {
     let exports = exporting(Exports { down: false, ..PLAIN });
     let problems = plan.check_exports(&exports, Policy::default(), Vantage::UnderLock);
     assert_eq!(problems, Err(vec![Problem::Irreversible { name: "1.js".into() }]));
+}
+
+fn redo(file: Option<&str>) -> Request {
+    Request::Redo { file: file.map(name) }
+}
+
+#[test]
+fn redo_takes_the_latest_or_the_one_that_is_named() {
+    let entries = vec![applied("1.js", 1, 30), applied("2.js", 2, 20)];
+    let case = case(&["1.js", "2.js", "3.js"], entries);
+    assert_eq!(case.names(&redo(None)), ["1.js"]);
+    assert_eq!(case.names(&redo(Some("2.js"))), ["2.js"]);
+    let plan = case.plan(&redo(None)).expect("a possible plan");
+    assert_eq!((plan.direction, plan.steps[0].batch), (Direction::Down, Some(1)));
+    let problems = case.plan(&redo(Some("3.js"))).expect_err("impossible");
+    assert!(matches!(&problems[0], Problem::NotApplied { name, .. } if name == "3.js"));
+}
+
+#[test]
+fn redo_of_nothing_is_an_empty_plan() {
+    assert_eq!(case(&["1.js"], vec![]).names(&redo(None)), [] as [&str; 0]);
+}
+
+#[test]
+fn redo_asks_neither_for_the_order_nor_whether_its_own_file_was_edited() {
+    let mut edited = applied("1.js", 1, 30);
+    edited.checksum = Some("0".repeat(64));
+    let mut case = case(&["1.js", "2.js"], vec![edited, applied("2.js", 2, 20)]);
+    case.policy = Policy { strict: true, out_of_order: OutOfOrder::Error, ..Policy::default() };
+    assert_eq!(case.names(&redo(None)), ["1.js"]);
+}
+
+#[test]
+fn redo_does_not_begin_what_its_second_half_would_refuse() {
+    let mut edited = applied("2.js", 1, 10);
+    edited.checksum = Some("0".repeat(64));
+    let mut case = case(&["1.js", "2.js"], vec![applied("1.js", 1, 30), edited]);
+    case.policy.strict = true;
+    let problems = case.plan(&redo(Some("1.js"))).expect_err("impossible");
+    assert_eq!(problems, [Problem::Edited { names: vec!["2.js".into()] }]);
+}
+
+#[test]
+fn the_second_half_of_a_redo_is_a_batch_of_its_own() {
+    let entries = [entry("1.js", Status::Reverted, 1, 0), applied("2.js", 4, 20)];
+    let files = [file("1.js"), file("2.js")];
+    let policy = Policy { out_of_order: OutOfOrder::Error, ..Policy::default() };
+    let vantage = Vantage::UnderLock;
+    let inputs = Inputs { files: &files, entries: &entries, policy, vantage };
+    let plan = Plan::again(&name("1.js"), inputs).expect("a possible plan");
+    assert_eq!((plan.steps.len(), plan.steps[0].batch), (1, Some(5)));
+}
+
+fn mark(file: &str, state: MarkAs) -> Request {
+    Request::Mark { name: name(file), state, reason: None }
+}
+
+/// The step's batch, or why there is none.
+fn marked(case: &Case, file: &str, state: MarkAs) -> Result<Option<i64>, &'static str> {
+    let plan = case.plan(&mark(file, state)).map_err(|_| "a problem")?;
+    plan.steps.first().map(|step| step.batch).ok_or("nothing to do")
+}
+
+#[test]
+fn mark_applied_gives_what_was_not_applied_the_next_batch() {
+    let entries = vec![
+        entry("1.js", Status::Failed, 1, 0),
+        entry("2.js", Status::Running, 2, 0),
+        entry("3.js", Status::Reverted, 3, 0),
+    ];
+    let case = case(&["1.js", "2.js", "3.js", "4.js"], entries);
+    for file in ["1.js", "2.js", "3.js", "4.js"] {
+        assert_eq!(marked(&case, file, MarkAs::Applied), Ok(Some(4)), "{file}");
+    }
+}
+
+#[test]
+fn mark_applied_keeps_the_batch_of_what_was_applied_before() {
+    let mut edited = applied("1.js", 1, 10);
+    edited.checksum = Some("0".repeat(64));
+    let mut interrupted = entry("2.js", Status::Running, 2, 0);
+    interrupted.direction = Some(Direction::Down);
+    let mut unchecked = applied("3.js", 3, 20);
+    unchecked.checksum = None;
+    let case = case(&["1.js", "2.js", "3.js"], vec![edited, interrupted, unchecked]);
+    for file in ["1.js", "2.js", "3.js"] {
+        assert_eq!(marked(&case, file, MarkAs::Applied), Ok(None), "{file}");
+    }
+}
+
+#[test]
+fn a_mark_that_says_what_is_so_already_changes_nothing() {
+    let entries = vec![applied("1.js", 1, 10), entry("2.js", Status::Reverted, 1, 0)];
+    let case = case(&["1.js", "2.js", "3.js"], entries);
+    for (file, state) in
+        [("1.js", MarkAs::Applied), ("2.js", MarkAs::Pending), ("3.js", MarkAs::Pending)]
+    {
+        let plan = case.plan(&mark(file, state)).expect("a possible plan");
+        assert_eq!((plan.steps.len(), plan.skipped), (0, vec![name(file)]));
+    }
+}
+
+#[test]
+fn mark_pending_takes_any_entry_and_mark_applied_needs_the_file() {
+    let case = case(&["1.js"], vec![applied("gone.js", 1, 10)]);
+    assert_eq!(marked(&case, "gone.js", MarkAs::Pending), Ok(None));
+    for (file, state) in [("gone.js", MarkAs::Applied), ("never.js", MarkAs::Pending)] {
+        let problems = case.plan(&mark(file, state)).expect_err("impossible");
+        let available = vec!["1.js".to_owned()];
+        assert_eq!(problems, [Problem::UnknownFile { name: file.into(), available }]);
+    }
 }
 
 proptest! {

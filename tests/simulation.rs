@@ -12,17 +12,21 @@ use mongo_migrate_kit::changelog::store::ChangelogStore;
 use mongo_migrate_kit::checksum::FileChecksum;
 use mongo_migrate_kit::clock::TokioClock;
 use mongo_migrate_kit::event::Event;
+use mongo_migrate_kit::fault::{FaultKind, StoreFault};
 use mongo_migrate_kit::host::{
     Acknowledged, BodyCall, BodyReply, Exports, HookCall, Host, HostGone, ModuleFacts, StopReason,
+    Wanted,
 };
 use mongo_migrate_kit::lock::lease::{Identity, RunId};
 use mongo_migrate_kit::lock::memory::{Fate, MemoryLockStore, ServerClock};
+use mongo_migrate_kit::lock::memory_orphans::{MemoryOrphans, Nature};
+use mongo_migrate_kit::lock::orphans::{Operation, Orphans};
 use mongo_migrate_kit::lock::timing::Timing;
 use mongo_migrate_kit::lock::wait::WaitPolicy;
 use mongo_migrate_kit::migration::{MigrationFile, MigrationName, Namespace};
-use mongo_migrate_kit::plan::{Policy, Request};
-use mongo_migrate_kit::runner::{Job, Report, RunError, Runner, Stopped};
-use tokio::sync::Notify;
+use mongo_migrate_kit::plan::{Policy, Request, Scope};
+use mongo_migrate_kit::runner::{Door, Job, Report, RunError, Runner, Stopped};
+use tokio::sync::{Notify, watch};
 
 const TTL: Duration = Duration::from_secs(2);
 const FILES: usize = 4;
@@ -51,15 +55,51 @@ impl Random {
 struct World {
     lock: MemoryLockStore,
     changelog: MemoryChangelogStore,
+    orphans: MemoryOrphans,
     bodies: Arc<Mutex<Bodies>>,
 }
 
 #[derive(Default)]
 struct Bodies {
     running: Vec<(String, String)>,
+    /// The runs of all bodies so far.
+    runs: Vec<String>,
     overlaps: Vec<String>,
+    /// Bodies that began although an older run was still working on the server.
+    beside_orphans: Vec<String>,
+    /// The tokens under which bodies began, in that order.
+    tokens: Vec<i64>,
     /// Which runs finished which migration.
     finished: HashMap<String, Vec<String>>,
+}
+
+/// The orphans as one process sees them: not at all, once it is cut off.
+struct Sight {
+    orphans: MemoryOrphans,
+    cut: Arc<AtomicBool>,
+}
+
+impl Sight {
+    fn reachable(&self) -> Result<&MemoryOrphans, StoreFault> {
+        if self.cut.load(Ordering::SeqCst) {
+            return Err(StoreFault::new(FaultKind::Unreachable, "cut off"));
+        }
+        Ok(&self.orphans)
+    }
+}
+
+impl Orphans for Sight {
+    async fn find(&self, run: &RunId) -> Result<Vec<Operation>, StoreFault> {
+        self.reachable()?.find(run).await
+    }
+
+    async fn stop(&self, operation: &Operation) -> Result<(), StoreFault> {
+        self.reachable()?.stop(operation).await
+    }
+
+    async fn unfinished_indexes(&self) -> Result<Vec<String>, StoreFault> {
+        self.reachable()?.unfinished_indexes().await
+    }
 }
 
 /// A process: its bodies take their time, and end at once when they are told to.
@@ -68,6 +108,27 @@ struct Process {
     pace: Mutex<Random>,
     told_to_stop: Notify,
     stopped: AtomicBool,
+}
+
+impl Process {
+    /// Is an older run still working on the server?
+    async fn orphaned(&self, run: &str) -> bool {
+        let runs = self.world.bodies.lock().expect("no test thread panics in here").runs.clone();
+        for other in runs.iter().filter(|other| *other != run) {
+            let left = self.world.orphans.find(&RunId::from_text(other)).await;
+            if !left.expect("an undisturbed handle").is_empty() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// What a body has sent to the server ends with it.
+    async fn ends_on_the_server(&self, run: &RunId) {
+        for operation in self.world.orphans.find(run).await.expect("an undisturbed handle") {
+            self.world.orphans.stop(&operation).await.expect("an undisturbed handle");
+        }
+    }
 }
 
 impl Host for Process {
@@ -85,13 +146,19 @@ impl Host for Process {
     }
 
     async fn run(&self, call: BodyCall) -> Result<BodyReply, HostGone> {
+        let orphaned = self.orphaned(&call.run_id).await;
+        let run = RunId::from_text(&call.run_id);
         let body = (call.run_id, call.name.to_string());
+        self.world.orphans.plant(&run, "update orders", Nature::Obedient);
         let lasts = {
             let mut bodies = self.world.bodies.lock().expect("no test thread panics in here");
             let beside: Vec<_> =
                 bodies.running.iter().map(|other| format!("{body:?} {other:?}")).collect();
             bodies.overlaps.extend(beside);
+            bodies.beside_orphans.extend(orphaned.then(|| format!("{body:?}")));
+            bodies.tokens.push(call.fencing_token.expect("a lock"));
             bodies.running.push(body.clone());
+            bodies.runs.push(body.0.clone());
             self.pace
                 .lock()
                 .expect("no test thread panics in here")
@@ -102,6 +169,10 @@ impl Host for Process {
             () = tokio::time::sleep(Duration::from_millis(lasts)) => true,
             () = told => false,
         };
+        // A body that was told to stop leaves its command behind, on a server that it can't reach.
+        if finished {
+            self.ends_on_the_server(&run).await;
+        }
         let mut bodies = self.world.bodies.lock().expect("no test thread panics in here");
         bodies.running.retain(|running| *running != body);
         if finished && !self.stopped.load(Ordering::SeqCst) {
@@ -130,7 +201,7 @@ fn job(pid: u32) -> Job {
         })
         .collect();
     Job {
-        request: Request::Up { file: None, step: false, force: false },
+        request: Request::Up { scope: Scope::All, step: false, force: false },
         policy: Policy::default(),
         files,
         identity: Identity {
@@ -154,6 +225,8 @@ async fn process(world: World, pid: u32, seed: u64, cut_off: bool) -> Result<Rep
     let mut random = Random(seed);
     let (lock, changelog) = (world.lock.handle(), world.changelog.handle());
     tokio::time::sleep(Duration::from_millis(random.below(500))).await;
+    let cut = Arc::new(AtomicBool::new(false));
+    let orphans = Sight { orphans: world.orphans.clone(), cut: Arc::clone(&cut) };
     let host = Arc::new(Process {
         world,
         pace: Mutex::new(Random(seed ^ 1)),
@@ -161,11 +234,16 @@ async fn process(world: World, pid: u32, seed: u64, cut_off: bool) -> Result<Rep
         stopped: AtomicBool::new(false),
     });
     // Some replies and requests get lost; never so many in a row that a lease ends of it.
+    let mut in_a_row = 0;
     let flaky: Vec<Fate> = (0..400)
-        .map(|_| match random.below(8) {
-            0 => Fate::ReplyLost,
-            1 => Fate::RequestLost,
-            _ => Fate::Answered,
+        .map(|_| {
+            let fate = match random.below(8) {
+                0 if in_a_row < 4 => Fate::ReplyLost,
+                1 if in_a_row < 4 => Fate::RequestLost,
+                _ => Fate::Answered,
+            };
+            in_a_row = if fate == Fate::Answered { 0 } else { in_a_row + 1 };
+            fate
         })
         .collect();
     lock.script().then(flaky);
@@ -174,13 +252,16 @@ async fn process(world: World, pid: u32, seed: u64, cut_off: bool) -> Result<Rep
     let cutting = tokio::spawn(async move {
         if cut_off {
             tokio::time::sleep(cut_after).await;
+            cut.store(true, Ordering::SeqCst);
             network.0.script().clear();
             network.0.script().then(std::iter::repeat_n(Fate::RequestLost, FOREVER));
             network.1.script().then(std::iter::repeat_n(Fate::RequestLost, FOREVER));
         }
     });
-    let runner = Runner::new(Arc::new(changelog), host, TokioClock::start(), job(pid));
-    let outcome = runner.run(|| async { Ok(Arc::new(lock)) }).await;
+    let (wanted, cancel) = watch::channel(Wanted::Yes);
+    let runner = Runner::new(Arc::new(changelog), host, TokioClock::start(), job(pid), cancel);
+    let outcome = runner.run(|| async { Ok(Door { lock: Arc::new(lock), orphans }) }).await;
+    drop(wanted);
     cutting.abort();
     outcome
 }
@@ -192,12 +273,17 @@ async fn schedule(seed: u64) {
     let world = World {
         lock: MemoryLockStore::new(clock.clone(), Timing::new(TTL).expect("a valid TTL")),
         changelog: MemoryChangelogStore::new(clock.clone()),
+        orphans: MemoryOrphans::new(),
         bodies: Arc::default(),
     };
+    let (lock, mut fate) = (world.lock.handle(), Random(seed ^ 2));
     let ticking = tokio::spawn(async move {
         loop {
             tokio::time::sleep(Duration::from_millis(10)).await;
             clock.advance(10);
+            if fate.one_in(700) {
+                lock.elect();
+            }
         }
     });
     let count = 2 + random.below(3) as u32;
@@ -231,6 +317,9 @@ async fn judge(seed: u64, world: &World, cuts: &[bool], outcomes: &[Result<Repor
     let entries = entries.expect("an undisturbed handle");
     let bodies = world.bodies.lock().expect("no test thread panics in here");
     assert!(bodies.overlaps.is_empty(), "seed {seed}: two at once: {:?}", bodies.overlaps);
+    let beside = &bodies.beside_orphans;
+    assert!(beside.is_empty(), "seed {seed}: beside what an older run left: {beside:?}");
+    assert!(bodies.tokens.is_sorted(), "seed {seed}: tokens {:?}", bodies.tokens);
     assert_eq!(entries.len(), FILES, "seed {seed}");
     for entry in &entries {
         assert_eq!(entry.status, Status::Applied, "seed {seed}: {}", entry.name);

@@ -19,10 +19,10 @@ use crate::host::{
 };
 use crate::migration::MigrationName;
 
-/// Kind of call, its arguments as JSON, and bytes where there are some.
-type Arguments = FnArgs<(String, String, Option<Buffer>)>;
+/// Kind of call, its arguments as JSON, and the commands of a transaction as BSON.
+type Arguments = FnArgs<(String, String, Option<Buffer>, Option<Buffer>)>;
 
-/// `(kind, json, bytes) => Promise<json>`. Keeps the process alive as long as the run lasts.
+/// `(kind, json, settle, fence) => Promise<json>`. Keeps the process alive as long as the run lasts.
 pub type Callback = ThreadsafeFunction<Arguments, Promise<String>, Arguments, Status, false>;
 
 /// Node, as the runner sees it.
@@ -47,6 +47,8 @@ struct LoadedModule {
     exports: Option<Exports>,
 }
 
+const NO_COMMANDS: [Option<Vec<u8>>; 2] = [None, None];
+
 impl NodeHost {
     /// A host behind this function.
     pub fn new(callback: Callback) -> Self {
@@ -56,17 +58,19 @@ impl NodeHost {
     /// Returns when everything that was sent before has arrived.
     pub async fn flush(&self) {
         // A host that is gone has nothing left to receive.
-        let _: Result<serde_json::Value, HostGone> = self.ask("flush", &json!(null), None).await;
+        let _: Result<serde_json::Value, HostGone> =
+            self.ask("flush", &json!(null), NO_COMMANDS).await;
     }
 
     async fn ask<T: DeserializeOwned>(
         &self,
         kind: &str,
         arguments: &impl Serialize,
-        bytes: Option<Vec<u8>>,
+        [settle, fence]: [Option<Vec<u8>>; 2],
     ) -> Result<T, HostGone> {
         let json = serde_json::to_string(arguments).map_err(|error| gone(&error))?;
-        let arguments = (kind.to_owned(), json, bytes.map(Buffer::from)).into();
+        let arguments =
+            (kind.to_owned(), json, settle.map(Buffer::from), fence.map(Buffer::from)).into();
         let promise =
             self.callback.call_async_catch(arguments).await.map_err(|error| gone(&error))?;
         let reply = promise.await.map_err(|error| gone(&error))?;
@@ -75,7 +79,7 @@ impl NodeHost {
 
     fn tell(&self, kind: &str, arguments: &impl Serialize) {
         if let Ok(json) = serde_json::to_string(arguments) {
-            let arguments = (kind.to_owned(), json, None).into();
+            let arguments = (kind.to_owned(), json, None, None).into();
             // Fails only while the environment is being torn down: nobody is left to hear it.
             self.callback.call(arguments, ThreadsafeFunctionCallMode::NonBlocking);
         }
@@ -84,12 +88,13 @@ impl NodeHost {
 
 impl Host for NodeHost {
     async fn load(&self, names: Vec<MigrationName>) -> Result<Vec<ModuleFacts>, HostGone> {
-        let modules: Vec<LoadedModule> = self.ask("load", &names, None).await?;
+        let modules: Vec<LoadedModule> = self.ask("load", &names, NO_COMMANDS).await?;
         modules.into_iter().map(LoadedModule::facts).collect()
     }
 
     async fn connect(&self, app_name: String) -> Result<Acknowledged, HostGone> {
-        let reply: Reply = self.ask("connect", &json!({ "appName": app_name }), None).await?;
+        let reply: Reply =
+            self.ask("connect", &json!({ "appName": app_name }), NO_COMMANDS).await?;
         reply.acknowledged()
     }
 
@@ -98,11 +103,11 @@ impl Host for NodeHost {
             "name": call.name, "direction": call.direction, "runId": call.run_id,
             "fencingToken": call.fencing_token,
         });
-        self.ask("run", &arguments, call.settle).await
+        self.ask("run", &arguments, [call.settle, call.fence]).await
     }
 
     async fn hook(&self, call: HookCall) -> Result<Acknowledged, HostGone> {
-        let reply: Reply = self.ask("hook", &call, None).await?;
+        let reply: Reply = self.ask("hook", &call, NO_COMMANDS).await?;
         reply.acknowledged()
     }
 

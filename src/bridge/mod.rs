@@ -6,23 +6,28 @@
 
 mod host;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use napi::bindgen_prelude::{Error, Result};
+use napi::bindgen_prelude::{Error, Result, block_on, spawn};
 use napi_derive::napi;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::config::import::ImportRequest;
 use crate::config::{RunRequest, Settings};
 use crate::engine::Engine;
 use crate::error::Failed;
+use crate::signals::{self, CommandLine};
 
 use host::{Callback, NodeHost};
 
 /// The core of one kit.
 #[napi]
 pub struct Core {
-    engine: Engine,
+    engine: Arc<Engine>,
+    /// Set when a command line, and not an app, runs us.
+    command_line: OnceLock<Arc<CommandLine>>,
 }
 
 #[napi]
@@ -31,7 +36,7 @@ impl Core {
     #[napi(constructor, catch_unwind)]
     pub fn new(settings: String) -> Result<Self> {
         let settings: Settings = parse(&settings)?;
-        Ok(Self { engine: Engine::new(settings) })
+        Ok(Self { engine: Arc::new(Engine::new(settings)), command_line: OnceLock::new() })
     }
 
     /// Resolves to `Reply<Server>`.
@@ -63,14 +68,69 @@ impl Core {
     /// All calls of one run arrive in the order in which they were made, and all of them have
     /// arrived before the promise settles.
     #[napi(
-        ts_args_type = "request: string, callback: (kind: string, json: string, bytes?: Buffer | null) => Promise<string>"
+        ts_args_type = "request: string, callback: (kind: string, json: string, settle?: Buffer | null, fence?: Buffer | null) => Promise<string>"
     )]
     pub async fn run(&self, request: String, callback: Callback) -> Result<String> {
         let request: RunRequest = parse(&request)?;
         let host = Arc::new(NodeHost::new(callback));
         let outcome = self.engine.run(request, Arc::clone(&host)).await;
+        match self.command_line.get() {
+            Some(command_line) => {
+                command_line.hand_over(host.flush(), outcome.as_ref().err()).await
+            }
+            None => host.flush().await,
+        }
+        reply(outcome)
+    }
+
+    /// Takes what [`Core::run`] takes, does nothing of it, and resolves to `Reply<StatusRow[]>`: what
+    /// would run, in order.
+    #[napi(
+        ts_args_type = "request: string, callback: (kind: string, json: string, settle?: Buffer | null, fence?: Buffer | null) => Promise<string>"
+    )]
+    pub async fn rehearse(&self, request: String, callback: Callback) -> Result<String> {
+        let request: RunRequest = parse(&request)?;
+        let host = Arc::new(NodeHost::new(callback));
+        let outcome = self.engine.rehearse(request, Arc::clone(&host)).await;
         host.flush().await;
         reply(outcome)
+    }
+
+    /// Takes an `ImportRequest` and the function that reaches the `Host`, of which only events use;
+    /// resolves to `Reply<ImportReport>`.
+    #[napi(
+        ts_args_type = "request: string, callback: (kind: string, json: string, settle?: Buffer | null, fence?: Buffer | null) => Promise<string>"
+    )]
+    pub async fn import(&self, request: String, callback: Callback) -> Result<String> {
+        let request: ImportRequest = parse(&request)?;
+        let host = Arc::new(NodeHost::new(callback));
+        let outcome = self.engine.import(request, Arc::clone(&host)).await;
+        host.flush().await;
+        reply(outcome)
+    }
+
+    /// For a command line: handles signals, and ends the process when the event loop can't.
+    #[napi(catch_unwind)]
+    pub fn command_line(&self, json: bool) {
+        let command_line = Arc::new(CommandLine::new(json));
+        if self.command_line.set(Arc::clone(&command_line)).is_ok() {
+            spawn(signals::watch(Arc::clone(&self.engine), command_line));
+        }
+    }
+
+    /// The process is about to end: stops what the run has left on the server and gives the lock
+    /// back. Blocks for `patience_ms` at most.
+    #[napi(catch_unwind)]
+    pub fn abandon(&self, patience_ms: u32) {
+        let patience = Duration::from_millis(patience_ms.into());
+        // Past the patience the lock frees itself, when its lease ends.
+        let _ = block_on(async { tokio::time::timeout(patience, self.engine.abandon()).await });
+    }
+
+    /// Tells the run that is under way to end.
+    #[napi(catch_unwind)]
+    pub fn cancel(&self) {
+        self.engine.cancel();
     }
 
     /// Closes the connection.

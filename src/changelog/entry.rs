@@ -98,12 +98,66 @@ pub struct Entry {
     pub origin: Option<String>,
     /// What the last body threw.
     pub error: Option<EntryError>,
+    /// Why somebody marked it by hand.
+    pub reason: Option<String>,
+    /// How it stood before, newest last: at most [`Entry::HISTORY`] of them.
+    pub history: Vec<PastState>,
+}
+
+/// How an entry stood before it was claimed again or marked: the facts that the change writes over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastState {
+    /// Where it stood.
+    pub status: Status,
+    /// The run that had brought it there.
+    pub run_id: Option<RunId>,
+    /// The batch it was applied in.
+    pub batch: Option<i64>,
+    /// When it was applied.
+    pub applied_at: Option<i64>,
+    /// When it was reverted.
+    pub reverted_at: Option<i64>,
+    /// Checksum of the file that was applied.
+    pub checksum: Option<String>,
+    /// Operating system user of that run.
+    pub executed_by: Option<String>,
+    /// What its body had thrown.
+    pub error: Option<EntryError>,
+    /// Why somebody had marked it by hand.
+    pub reason: Option<String>,
 }
 
 impl Entry {
+    /// How many past states an entry keeps: enough to see what happened, too few to weigh on a read.
+    pub const HISTORY: usize = 10;
+
     /// Is the migration's `up` done and not taken back?
     pub fn is_applied(&self) -> bool {
         self.status == Status::Applied
+    }
+
+    /// Has its `up` been done, whatever has become of its `down`?
+    pub fn is_revertible(&self) -> bool {
+        match self.status {
+            Status::Applied => true,
+            Status::Running => self.direction == Some(Direction::Down),
+            Status::Failed | Status::Reverted | Status::Other(_) => false,
+        }
+    }
+
+    /// How it stands, as its successor will remember it.
+    pub fn past(&self) -> PastState {
+        PastState {
+            status: self.status.clone(),
+            run_id: self.run_id.clone(),
+            batch: self.batch,
+            applied_at: self.applied_at,
+            reverted_at: self.reverted_at,
+            checksum: self.checksum.clone(),
+            executed_by: self.executed_by.clone(),
+            error: self.error.clone(),
+            reason: self.reason.clone(),
+        }
     }
 
     /// Is this entry about that file?

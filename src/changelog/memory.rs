@@ -7,11 +7,16 @@
 use std::sync::{Arc, Mutex};
 
 use super::entry::{Entry, EntryKey, Status};
-use super::store::{ChangelogStore, Claim, Expected, Outcome, Settlement, Written};
+use super::store::{
+    ADOPTER, Adoption, ChangelogStore, Claim, Expected, MARKED, Mark, Outcome, Settlement, Verdict,
+    Written,
+};
 use crate::fault::StoreFault;
+use crate::import::source::Source;
+use crate::lock::lease::RunId;
 use crate::lock::memory::{Fate, Script, ServerClock, locked, lost, refused};
 use crate::lock::proof::StillHeld;
-use crate::migration::{Direction, Namespace};
+use crate::migration::{Direction, MigrationName, Namespace};
 
 /// The changelog of a database that is no database.
 #[derive(Debug, Clone)]
@@ -19,13 +24,15 @@ pub struct MemoryChangelogStore {
     clock: ServerClock,
     entries: Arc<Mutex<Vec<Entry>>>,
     commands: Arc<Mutex<Vec<Settlement>>>,
+    foreign: Arc<Mutex<Vec<Source>>>,
     script: Script,
 }
 
 impl MemoryChangelogStore {
     /// An empty changelog.
     pub fn new(clock: ServerClock) -> Self {
-        Self { clock, entries: Arc::default(), commands: Arc::default(), script: Script::default() }
+        let (entries, commands, foreign) = (Arc::default(), Arc::default(), Arc::default());
+        Self { clock, entries, commands, foreign, script: Script::default() }
     }
 
     /// A handle on the same changelog whose commands have fates of their own.
@@ -43,6 +50,11 @@ impl MemoryChangelogStore {
         locked(&self.entries).push(entry);
     }
 
+    /// Adds another tool's changelog.
+    pub fn plant_foreign(&self, source: Source) {
+        locked(&self.foreign).push(source);
+    }
+
     /// Removes an entry, as only a person can.
     pub fn remove(&self, key: &EntryKey) {
         locked(&self.entries).retain(|entry| entry.key != *key);
@@ -55,6 +67,34 @@ impl MemoryChangelogStore {
         let Some(settlement) = locked(&self.commands).get(index).cloned() else { return 0 };
         let now = self.clock.now();
         u64::from(settle(&mut locked(&self.entries), &settlement, now))
+    }
+
+    /// Changes the entry of `subject` if it is as expected, creating it if none is expected.
+    fn change(&self, subject: &Subject<'_>, change: impl Fn(&mut Entry, i64)) -> Written {
+        let (key, version) = match subject.expected {
+            Expected::Absent => (subject.created_key(), 1),
+            Expected::Present { key, version, .. } => {
+                (key.clone(), version.unwrap_or_default() + 1)
+            }
+        };
+        self.write(
+            |entries, now| {
+                let Some(entry) = subject.meant(entries, &key) else { return false };
+                entry.version = Some(version);
+                entry.run_id = Some(subject.run_id.clone());
+                change(entry, now);
+                entry.status = subject.status.clone();
+                true
+            },
+            |entries| {
+                let found = entries.iter().find(|entry| entry.key == key);
+                judge(found.or_else(|| subject.twin(entries)), |entry| {
+                    entry.run_id.as_ref() == Some(subject.run_id)
+                        && entry.version == Some(version)
+                        && entry.status == subject.status
+                })
+            },
+        )
     }
 
     /// Sends a write until its fate is known, three times at most.
@@ -100,24 +140,25 @@ impl ChangelogStore for MemoryChangelogStore {
     }
 
     async fn claim(&self, _proof: &StillHeld<'_>, claim: &Claim) -> Written {
-        let run_id = Some(&claim.identity.run_id);
-        let (key, version) = match &claim.expected {
-            Expected::Absent => (created_key(claim), 1),
-            Expected::Present { key, version, .. } => {
-                (key.clone(), version.unwrap_or_default() + 1)
-            }
+        let subject = Subject {
+            name: &claim.name,
+            namespace: &claim.identity.namespace,
+            expected: &claim.expected,
+            run_id: &claim.identity.run_id,
+            status: Status::Running,
         };
-        self.write(
-            |entries, now| try_claim(entries, claim, &key, now),
-            |entries| {
-                let found = entries.iter().find(|entry| entry.key == key);
-                judge(found.or_else(|| twin(entries, claim)), |entry| {
-                    entry.run_id.as_ref() == run_id
-                        && entry.version == Some(version)
-                        && entry.status == Status::Running
-                })
-            },
-        )
+        self.change(&subject, |entry, now| mark_claimed(entry, claim, now))
+    }
+
+    async fn mark(&self, _proof: &StillHeld<'_>, mark: &Mark) -> Written {
+        let subject = Subject {
+            name: &mark.name,
+            namespace: &mark.identity.namespace,
+            expected: &mark.expected,
+            run_id: &mark.identity.run_id,
+            status: mark.verdict.status(),
+        };
+        self.change(&subject, |entry, now| mark_by_hand(entry, mark, now))
     }
 
     async fn settle(&self, _proof: &StillHeld<'_>, settlement: &Settlement) -> Written {
@@ -131,6 +172,31 @@ impl ChangelogStore for MemoryChangelogStore {
                 })
             },
         )
+    }
+
+    async fn adopt(&self, _proof: &StillHeld<'_>, adoption: &Adoption) -> Written {
+        let subject = Subject {
+            name: &adoption.name,
+            namespace: &adoption.identity.namespace,
+            expected: &Expected::Absent,
+            run_id: &adoption.identity.run_id,
+            status: Status::Applied,
+        };
+        self.change(&subject, |entry, now| {
+            entry.direction = Some(Direction::Up);
+            entry.batch = Some(adoption.batch);
+            entry.applied_at = adoption.applied_at.or(Some(now));
+            entry.duration_ms = Some(0);
+            entry.checksum = Some(adoption.checksum.clone());
+            entry.executed_by = Some(ADOPTER.to_owned());
+            entry.origin = Some(adoption.origin.to_owned());
+        })
+    }
+
+    async fn foreign(&self, among: &[&str]) -> Result<Vec<Source>, StoreFault> {
+        let mut sources = locked(&self.foreign).clone();
+        sources.retain(|source| among.contains(&source.collection.as_str()));
+        Ok(sources)
     }
 
     fn settle_command(&self, settlement: &Settlement) -> Vec<u8> {
@@ -147,72 +213,84 @@ fn judge(found: Option<&Entry>, ours: impl Fn(&Entry) -> bool) -> Written {
     }
 }
 
-fn created_key(claim: &Claim) -> EntryKey {
-    let namespace = claim.identity.namespace.name().unwrap_or_default();
-    let id = format!("{namespace}/{}", claim.name);
-    EntryKey(serde_json::Value::String(id).to_string())
+/// Which entry a claim or a mark is about, and what becomes of it.
+struct Subject<'a> {
+    name: &'a MigrationName,
+    namespace: &'a Namespace,
+    expected: &'a Expected,
+    run_id: &'a RunId,
+    status: Status,
 }
 
-/// Another entry of the same migration, such as one by 1.x.
-fn twin<'a>(entries: &'a [Entry], claim: &Claim) -> Option<&'a Entry> {
-    entries.iter().find(|entry| {
-        entry.namespace == claim.identity.namespace && entry.name == claim.name.as_str()
-    })
-}
+impl Subject<'_> {
+    fn created_key(&self) -> EntryKey {
+        let id = format!("{}/{}", self.namespace.name().unwrap_or_default(), self.name);
+        EntryKey(serde_json::Value::String(id).to_string())
+    }
 
-fn try_claim(entries: &mut Vec<Entry>, claim: &Claim, key: &EntryKey, now: i64) -> bool {
-    let position = entries.iter().position(|entry| entry.key == *key);
-    match (&claim.expected, position) {
-        (Expected::Absent, None) if twin(entries, claim).is_none() => {
-            let mut entry = blank(key.clone(), claim);
-            mark_claimed(&mut entry, claim, now);
-            entries.push(entry);
-            true
-        }
-        (Expected::Present { status, version, .. }, Some(position)) => {
-            let entry = &mut entries[position];
-            let holds = entry.status == *status && entry.version == *version;
-            if holds {
-                mark_claimed(entry, claim, now);
+    /// Another entry of the same migration, such as one by 1.x.
+    fn twin<'e>(&self, entries: &'e [Entry]) -> Option<&'e Entry> {
+        entries
+            .iter()
+            .find(|entry| entry.namespace == *self.namespace && entry.name == self.name.as_str())
+    }
+
+    /// The entry to change, if it is as expected: a blank one if none is expected.
+    fn meant<'e>(&self, entries: &'e mut Vec<Entry>, key: &EntryKey) -> Option<&'e mut Entry> {
+        let position = entries.iter().position(|entry| entry.key == *key);
+        match (self.expected, position) {
+            (Expected::Absent, None) if self.twin(entries).is_none() => {
+                entries.push(self.blank(key.clone()));
+                entries.last_mut()
             }
-            holds
+            (Expected::Present { status, version, .. }, Some(position)) => {
+                let entry = &mut entries[position];
+                let holds = entry.status == *status && entry.version == *version;
+                holds.then(|| remember(entry)).map(|()| entry)
+            }
+            (Expected::Absent | Expected::Present { .. }, _) => None,
         }
-        (Expected::Absent | Expected::Present { .. }, _) => false,
+    }
+
+    fn blank(&self, key: EntryKey) -> Entry {
+        Entry {
+            key,
+            name: self.name.to_string(),
+            namespace: self.namespace.clone(),
+            status: self.status.clone(),
+            version: None,
+            run_id: None,
+            direction: None,
+            batch: None,
+            started_at: None,
+            applied_at: None,
+            reverted_at: None,
+            duration_ms: None,
+            checksum: None,
+            description: None,
+            executed_by: None,
+            host: None,
+            origin: None,
+            error: None,
+            reason: None,
+            history: Vec::new(),
+        }
     }
 }
 
-fn blank(key: EntryKey, claim: &Claim) -> Entry {
-    Entry {
-        key,
-        name: claim.name.to_string(),
-        namespace: claim.identity.namespace.clone(),
-        status: Status::Running,
-        version: None,
-        run_id: None,
-        direction: None,
-        batch: None,
-        started_at: None,
-        applied_at: None,
-        reverted_at: None,
-        duration_ms: None,
-        checksum: None,
-        description: None,
-        executed_by: None,
-        host: None,
-        origin: None,
-        error: None,
-    }
+fn remember(entry: &mut Entry) {
+    entry.history.push(entry.past());
+    let too_many = entry.history.len().saturating_sub(Entry::HISTORY);
+    entry.history.drain(..too_many);
 }
 
 fn mark_claimed(entry: &mut Entry, claim: &Claim, now: i64) {
-    entry.status = Status::Running;
-    entry.version = Some(entry.version.unwrap_or_default() + 1);
-    entry.run_id = Some(claim.identity.run_id.clone());
     entry.direction = Some(claim.direction);
     entry.started_at = Some(now);
     entry.executed_by = Some(claim.identity.user.clone());
     entry.host = Some(claim.identity.host.clone());
     entry.error = None;
+    entry.reason = None;
     match claim.direction {
         Direction::Down => {}
         Direction::Up => {
@@ -221,6 +299,25 @@ fn mark_claimed(entry: &mut Entry, claim: &Claim, now: i64) {
             entry.description = claim.description.clone();
             entry.origin = None;
         }
+    }
+}
+
+fn mark_by_hand(entry: &mut Entry, mark: &Mark, now: i64) {
+    entry.executed_by = Some(mark.identity.user.clone());
+    entry.host = Some(mark.identity.host.clone());
+    entry.error = None;
+    entry.reason = mark.reason.clone();
+    match &mark.verdict {
+        Verdict::Applied { batch, checksum } => {
+            entry.batch = Some(*batch);
+            entry.checksum = Some(checksum.clone());
+            entry.applied_at = Some(now);
+            entry.reverted_at = None;
+            entry.duration_ms = Some(0);
+            entry.origin = Some(MARKED.to_owned());
+        }
+        Verdict::Accepted { checksum } => entry.checksum = Some(checksum.clone()),
+        Verdict::Reverted => entry.reverted_at = Some(now),
     }
 }
 

@@ -18,9 +18,11 @@ use mongodb::options::{Acknowledgment, ReturnDocument, WriteConcern};
 
 use super::entry::Entry;
 use super::mongo_document::{self as document, Change};
-use super::store::{ChangelogStore, Claim, Settlement, Written};
+use super::store::{Adoption, ChangelogStore, Claim, Mark, Settlement, Written};
 use crate::connect::{fault_of, hello, is_outcome_unknown, no_reply, server_code};
 use crate::fault::StoreFault;
+use crate::import::mongo as source;
+use crate::import::source::Source;
 use crate::lock::proof::StillHeld;
 use crate::migration::Namespace;
 
@@ -111,6 +113,19 @@ impl ChangelogStore for MongoChangelogStore {
 
     async fn settle(&self, _proof: &StillHeld<'_>, settlement: &Settlement) -> Written {
         self.write(&document::settle(settlement)).await
+    }
+
+    async fn mark(&self, _proof: &StillHeld<'_>, mark: &Mark) -> Written {
+        self.write(&document::mark(mark)).await
+    }
+
+    async fn adopt(&self, _proof: &StillHeld<'_>, adoption: &Adoption) -> Written {
+        self.write(&document::adopt(adoption)).await
+    }
+
+    async fn foreign(&self, among: &[&str]) -> Result<Vec<Source>, StoreFault> {
+        let database = self.collection.client().database(&self.collection.namespace().db);
+        source::sources(&database, among).await
     }
 
     fn settle_command(&self, settlement: &Settlement) -> Vec<u8> {

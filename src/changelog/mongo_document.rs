@@ -8,12 +8,15 @@
 //! All instants are the primary's (`$$NOW`), and every user's text goes through `$literal`: a
 //! description may begin with a dollar.
 
-use mongodb::bson::{Bson, Document, doc};
+use mongodb::bson::{Bson, DateTime, Document, doc};
 
-use super::entry::{Entry, EntryError, EntryKey, Status};
-use super::store::{Claim, Expected, Outcome, Settlement};
-use crate::lock::lease::RunId;
+use super::entry::{Entry, EntryError, EntryKey, PastState, Status};
+use super::store::{
+    ADOPTER, Adoption, Claim, Expected, MARKED, Mark, Outcome, Settlement, Verdict,
+};
+use crate::lock::lease::{Identity, RunId};
 use crate::migration::{Direction, MigrationName, Namespace};
+use crate::mutant::Mutant;
 
 /// One conditional write, and how to recognise it afterwards.
 pub(super) struct Change {
@@ -29,7 +32,7 @@ pub(super) struct Change {
     pub twin: Document,
     run_id: RunId,
     version: i64,
-    status: &'static str,
+    status: Status,
 }
 
 impl Change {
@@ -37,21 +40,44 @@ impl Change {
     pub(super) fn made(&self, entry: &Entry) -> bool {
         entry.run_id.as_ref() == Some(&self.run_id)
             && entry.version == Some(self.version)
-            && entry.status.as_str() == self.status
+            && entry.status == self.status
     }
 }
 
 /// The change that a claim asks for.
 pub(super) fn claim(claim: &Claim) -> Change {
-    let mut fields = claimed_fields(claim);
-    let twin = named(&claim.name, &claim.identity.namespace);
-    let (id, filter, pipeline, version) = match &claim.expected {
+    let fields = claimed_fields(claim);
+    conditional(&claim.name, &claim.identity, &claim.expected, Status::Running, fields)
+}
+
+/// The change that a mark asks for.
+pub(super) fn mark(mark: &Mark) -> Change {
+    let (status, fields) = (mark.verdict.status(), marked_fields(mark));
+    conditional(&mark.name, &mark.identity, &mark.expected, status, fields)
+}
+
+/// The change that an adoption asks for.
+pub(super) fn adopt(adoption: &Adoption) -> Change {
+    let fields = adopted_fields(adoption);
+    let Adoption { name, identity, .. } = adoption;
+    conditional(name, identity, &Expected::Absent, Status::Applied, fields)
+}
+
+/// A change of an entry as it was read, or the creation of one that was not there.
+fn conditional(
+    name: &MigrationName,
+    identity: &Identity,
+    expected: &Expected,
+    status: Status,
+    mut fields: Document,
+) -> Change {
+    let (id, filter, pipeline, version) = match expected {
         Expected::Absent => {
-            let id = Bson::String(created_id(&claim.name, &claim.identity.namespace));
+            let id = Bson::String(created_id(name, &identity.namespace));
             fields.insert("_id", literal(id.clone()));
-            fields.insert("name", literal(claim.name.as_str()));
+            fields.insert("name", literal(name.as_str()));
             fields.insert("version", literal(FIRST_VERSION));
-            if let Some(namespace) = claim.identity.namespace.name() {
+            if let Some(namespace) = identity.namespace.name() {
                 fields.insert("namespace", literal(namespace));
             }
             (id.clone(), doc! { "_id": id.clone() }, create(&id, fields), FIRST_VERSION)
@@ -60,19 +86,20 @@ pub(super) fn claim(claim: &Claim) -> Change {
             let id = id_of(key);
             let filter = doc! { "_id": id.clone(), "status": status.as_str(), "version": version };
             fields.insert("version", next_version());
+            remember(&mut fields);
             let next = version.unwrap_or_default() + 1;
             (id, filter, vec![doc! { "$set": fields }], next)
         }
     };
     Change {
-        creates: claim.expected == Expected::Absent,
-        run_id: claim.identity.run_id.clone(),
-        status: RUNNING,
+        creates: *expected == Expected::Absent,
+        twin: named(name, &identity.namespace),
+        run_id: identity.run_id.clone(),
         id,
         filter,
         pipeline,
-        twin,
         version,
+        status,
     }
 }
 
@@ -83,16 +110,20 @@ pub(super) fn settle(settlement: &Settlement) -> Change {
     let (status, mut fields) = settled_fields(outcome);
     fields.insert("status", status);
     fields.insert("version", next_version());
+    let mut filter = doc! {
+        "_id": id.clone(), "status": RUNNING, "version": version, "runId": run_id.as_str(),
+    };
+    if Mutant::NoPrecondition.is_planted() {
+        filter = doc! { "_id": id.clone() };
+    }
     Change {
-        filter: doc! {
-            "_id": id.clone(), "status": RUNNING, "version": version, "runId": run_id.as_str(),
-        },
+        filter,
         pipeline: vec![doc! { "$set": fields }],
         creates: false,
         twin: doc! { "_id": id.clone() },
         run_id: run_id.clone(),
         version: version + 1,
-        status,
+        status: Status::from_text(status),
         id,
     }
 }
@@ -106,10 +137,6 @@ pub(super) fn of_namespace(namespace: &Namespace) -> Document {
 /// Reads an entry, whoever wrote it.
 pub(super) fn entry(document: &Document) -> Entry {
     let id = document.get("_id").unwrap_or(&Bson::Null);
-    let error = document.get_document("error").ok().map(|error| EntryError {
-        name: text(error, "name").unwrap_or_default(),
-        message: text(error, "message").unwrap_or_default(),
-    });
     Entry {
         key: key_of(id),
         name: text(document, "name").unwrap_or_default(),
@@ -132,8 +159,36 @@ pub(super) fn entry(document: &Document) -> Entry {
         executed_by: text(document, "executedBy"),
         host: text(document, "host"),
         origin: text(document, "origin"),
-        error,
+        error: error(document),
+        reason: text(document, "reason"),
+        history: history(document),
     }
+}
+
+fn history(document: &Document) -> Vec<PastState> {
+    let states = document.get_array("history").map_or(&[][..], Vec::as_slice);
+    let states = states.iter().filter_map(Bson::as_document);
+    states
+        .map(|past| PastState {
+            status: Status::from_text(past.get_str("status").unwrap_or_default()),
+            run_id: text(past, "runId").map(RunId::from_text),
+            batch: integer(past, "batch"),
+            applied_at: instant(past, "appliedAt"),
+            reverted_at: instant(past, "revertedAt"),
+            checksum: text(past, "checksum"),
+            executed_by: text(past, "executedBy"),
+            error: error(past),
+            reason: text(past, "reason"),
+        })
+        .collect()
+}
+
+fn error(document: &Document) -> Option<EntryError> {
+    let error = document.get_document("error").ok()?;
+    Some(EntryError {
+        name: text(error, "name").unwrap_or_default(),
+        message: text(error, "message").unwrap_or_default(),
+    })
 }
 
 /// The `_id` of an entry that we create. A name holds no `/`, so no two pairs share one.
@@ -145,6 +200,15 @@ fn named(name: &MigrationName, namespace: &Namespace) -> Document {
     let mut filter = of_namespace(namespace);
     filter.insert("name", name.as_str());
     filter
+}
+
+/// Adds how the entry stands to its history: in one stage all expressions see it as it was.
+fn remember(fields: &mut Document) {
+    let past: Document = PAST.iter().map(|f| ((*f).to_owned(), format!("${f}").into())).collect();
+    let kept = doc! { "$cond": [{ "$isArray": "$history" }, "$history", []] };
+    let longer = doc! { "$concatArrays": [kept, [past]] };
+    let most = i32::try_from(Entry::HISTORY).unwrap_or(i32::MAX);
+    fields.insert("history", doc! { "$slice": [longer, -most] });
 }
 
 /// Creates the entry if the upsert found none, and leaves one that is there as it is.
@@ -162,6 +226,7 @@ fn claimed_fields(claim: &Claim) -> Document {
         "executedBy": literal(&claim.identity.user),
         "host": literal(&claim.identity.host),
         "error": REMOVED,
+        "reason": REMOVED,
     };
     match claim.direction {
         // What was applied, and when, is still true until the `down` is done.
@@ -179,6 +244,50 @@ fn claimed_fields(claim: &Claim) -> Document {
         }
     }
     fields
+}
+
+fn marked_fields(mark: &Mark) -> Document {
+    let mut fields = doc! {
+        "status": literal(mark.verdict.status().as_str()),
+        "runId": literal(mark.identity.run_id.as_str()),
+        "executedBy": literal(&mark.identity.user),
+        "host": literal(&mark.identity.host),
+        "error": REMOVED,
+        "reason": literal_or_removed(mark.reason.as_deref()),
+    };
+    match &mark.verdict {
+        Verdict::Applied { batch, checksum } => fields.extend(doc! {
+            "batch": literal(number(*batch)),
+            "checksum": literal(checksum),
+            "environment": literal(&mark.environment),
+            "service": literal_or_removed(mark.service.as_deref()),
+            "appliedAt": NOW,
+            "revertedAt": REMOVED,
+            "duration": literal(0),
+            "origin": MARKED,
+        }),
+        Verdict::Accepted { checksum } => drop(fields.insert("checksum", literal(checksum))),
+        Verdict::Reverted => drop(fields.insert("revertedAt", NOW)),
+    }
+    fields
+}
+
+fn adopted_fields(adoption: &Adoption) -> Document {
+    doc! {
+        "status": Status::Applied.as_str(),
+        "direction": Direction::Up.as_str(),
+        "runId": literal(adoption.identity.run_id.as_str()),
+        "batch": literal(number(adoption.batch)),
+        "appliedAt": adoption.applied_at.map_or_else(
+            || NOW.into(),
+            |ms| Bson::Document(literal(DateTime::from_millis(ms))),
+        ),
+        "duration": literal(0),
+        "checksum": literal(&adoption.checksum),
+        "environment": IMPORTED,
+        "executedBy": ADOPTER,
+        "origin": literal(adoption.origin),
+    }
 }
 
 fn settled_fields(outcome: &Outcome) -> (&'static str, Document) {
@@ -253,10 +362,31 @@ fn integer(document: &Document, field: &str) -> Option<i64> {
     }
 }
 
+/// What 1.x stores as the environment of an imported entry.
+const IMPORTED: &str = "imported";
 const NOW: &str = "$$NOW";
 const REMOVED: &str = "$$REMOVE";
 const RUNNING: &str = "running";
 const FIRST_VERSION: i64 = 1;
+
+/// What is remembered of a state: the fields that claims and marks write over.
+const PAST: &[&str] = &[
+    "status",
+    "direction",
+    "runId",
+    "batch",
+    "startedAt",
+    "appliedAt",
+    "revertedAt",
+    "duration",
+    "checksum",
+    "environment",
+    "executedBy",
+    "host",
+    "origin",
+    "error",
+    "reason",
+];
 
 #[cfg(test)]
 mod tests {

@@ -7,6 +7,7 @@ use std::future::Future;
 
 use super::entry::{Entry, EntryError, EntryKey, Status};
 use crate::fault::StoreFault;
+use crate::import::source::Source;
 use crate::lock::lease::{Identity, RunId};
 use crate::lock::proof::StillHeld;
 use crate::migration::{Direction, MigrationName, Namespace};
@@ -15,7 +16,8 @@ use crate::migration::{Direction, MigrationName, Namespace};
 ///
 /// # Guarantees
 /// Of any number of concurrent writes with the same precondition at most one is
-/// [`Written::Done`]. Entries are never deleted. Reading creates nothing.
+/// [`Written::Done`]. Entries are never deleted. Reading creates nothing. What a claim or a mark
+/// writes over goes into the entry's history, the oldest of it giving way.
 pub trait ChangelogStore: Send + Sync + 'static {
     /// All entries of one namespace, in no particular order.
     fn entries(
@@ -35,6 +37,25 @@ pub trait ChangelogStore: Send + Sync + 'static {
         proof: &StillHeld<'_>,
         settlement: &Settlement,
     ) -> impl Future<Output = Written> + Send;
+
+    /// Changes an entry by hand, without a body, creating it if it is marked applied and there is
+    /// none.
+    fn mark(&self, proof: &StillHeld<'_>, mark: &Mark) -> impl Future<Output = Written> + Send;
+
+    /// Creates an entry for a migration that another tool has applied. One that is there stays as it
+    /// is, whatever it says: a conflict.
+    fn adopt(
+        &self,
+        proof: &StillHeld<'_>,
+        adoption: &Adoption,
+    ) -> impl Future<Output = Written> + Send;
+
+    /// Those of these collections that the database has, as other tools keep their changelogs in
+    /// them, with all their documents.
+    fn foreign(
+        &self,
+        among: &[&str],
+    ) -> impl Future<Output = Result<Vec<Source>, StoreFault>> + Send;
 
     /// The command that does what [`ChangelogStore::settle`] does, for somebody else to run as part
     /// of a transaction. It replies with `n: 1` when its precondition held.
@@ -102,6 +123,77 @@ pub struct Claim {
     pub environment: String,
     /// The service's name, stored for the reader.
     pub service: Option<String>,
+}
+
+/// A mark: what a person says of a migration, whatever its bodies have done.
+#[derive(Debug, Clone)]
+pub struct Mark {
+    /// The migration.
+    pub name: MigrationName,
+    /// What must still be true.
+    pub expected: Expected,
+    /// What is said.
+    pub verdict: Verdict,
+    /// Why.
+    pub reason: Option<String>,
+    /// Who says it.
+    pub identity: Identity,
+    /// `NODE_ENV`, stored for the reader.
+    pub environment: String,
+    /// The service's name, stored for the reader.
+    pub service: Option<String>,
+}
+
+/// What a mark makes of an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It counts as applied from now on.
+    Applied {
+        /// In this batch.
+        batch: i64,
+        /// By the file with this checksum.
+        checksum: String,
+    },
+    /// It is applied as before, and the file with this checksum is as good as the one that was run.
+    Accepted {
+        /// The file's checksum.
+        checksum: String,
+    },
+    /// It counts as reverted from now on.
+    Reverted,
+}
+
+impl Verdict {
+    /// The status that it leaves.
+    pub fn status(&self) -> Status {
+        match self {
+            Self::Applied { .. } | Self::Accepted { .. } => Status::Applied,
+            Self::Reverted => Status::Reverted,
+        }
+    }
+}
+
+/// The `executedBy` of an entry that was adopted, as 1.x stores it.
+pub const ADOPTER: &str = "mmk-import";
+
+/// The `origin` of an entry that counts as applied because somebody said so.
+pub const MARKED: &str = "mark";
+
+/// An adoption: what another tool has applied, as an entry of ours.
+#[derive(Debug, Clone)]
+pub struct Adoption {
+    /// The migration.
+    pub name: MigrationName,
+    /// Its batch.
+    pub batch: i64,
+    /// When it was applied, ms since 1970; `None` when nobody knows: then the time of the write.
+    pub applied_at: Option<i64>,
+    /// Checksum of the file; empty when there is nothing to compare with.
+    pub checksum: String,
+    /// The tool.
+    pub origin: &'static str,
+    /// Who adopts it.
+    pub identity: Identity,
 }
 
 /// How a body ended, to be written over the claim of the same run.

@@ -14,16 +14,17 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use super::lease::Holder;
+use super::lease::{Holder, LossCause, RunId};
 use super::proof::StillHeld;
-use super::protocol::{self, Effect, Ending, Input, LossCause, Notice, State};
-use super::store::{Attempt, LockStore};
+use super::protocol::{self, Effect, Ending, Fence, Input, Notice, State};
+use super::store::{Arming, Attempt, Interest, LockStore, Wakes};
 use super::timing::Mono;
 use crate::clock::Clock;
 use crate::fault::StoreFault;
@@ -58,7 +59,11 @@ pub enum LeaseEnd {
 enum Trust {
     /// The acquire is not answered yet.
     Pending,
-    Until(Mono),
+    Held {
+        until: Mono,
+        fence: Option<Fence>,
+        election_moved: bool,
+    },
     Lost(LossCause),
     Over(Ending),
 }
@@ -67,7 +72,10 @@ impl Trust {
     fn of(state: &State) -> Self {
         match state {
             State::Acquiring(_) => Self::Pending,
-            State::Holding(holding) => Self::Until(holding.trusted_until),
+            State::Holding(holding) => {
+                let protocol::Holding { trusted_until: until, election_moved, .. } = *holding;
+                Self::Held { until, fence: holding.fence().cloned(), election_moved }
+            }
             State::Releasing => Self::Over(Ending::Released),
             State::Lost(cause) => Self::Lost(*cause),
             State::Ended(ending) => Self::Over(ending.clone()),
@@ -79,8 +87,24 @@ impl Trust {
 #[derive(Debug)]
 pub struct Lease {
     guard: LeaseGuard,
-    stop: oneshot::Sender<()>,
+    orders: mpsc::UnboundedSender<Order>,
     task: JoinHandle<State>,
+}
+
+/// What the owner of a lease wants of its task.
+#[derive(Debug)]
+enum Order {
+    Arm(Arming),
+    Release { settled: Option<RunId> },
+}
+
+/// Why the fence does not stand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotArmed {
+    /// The lease was lost first.
+    Lost(LossCause),
+    /// The server will not do it.
+    Refused(StoreFault),
 }
 
 /// A view of a lease for those who must not act without it.
@@ -118,19 +142,19 @@ impl Lease {
         notices: NoticeSink,
     ) -> Result<Self, NotAcquired> {
         let (trust_in, mut trust) = watch::channel(Trust::Pending);
-        let (stop, stopped) = oneshot::channel();
+        let (orders, orders_in) = mpsc::unbounded_channel();
         let now = {
             let clock = clock.clone();
             Arc::new(move || clock.now())
         };
-        let wire = Wire { store, clock, attempt, notices, replies: FuturesUnordered::new() };
-        let task = tokio::spawn(drive(wire, trust_in, stopped));
+        let wire = Wire::new(store, clock, attempt, notices);
+        let task = tokio::spawn(drive(wire, trust_in, orders_in));
         let answer = trust.wait_for(|trust| *trust != Trust::Pending).await;
         let answer = answer.map_or_else(|_| Trust::Over(task_gone()), |answer| answer.clone());
         match answer {
-            Trust::Until(_) | Trust::Lost(_) | Trust::Pending => {
+            Trust::Held { .. } | Trust::Lost(_) | Trust::Pending => {
                 let guard = LeaseGuard(Guarding::Leased { trust, now });
-                Ok(Self { guard, stop, task })
+                Ok(Self { guard, orders, task })
             }
             Trust::Over(Ending::Held(holder)) => Err(NotAcquired::Held(holder)),
             Trust::Over(Ending::Failed(fault) | Ending::ReleaseUnknown(fault)) => {
@@ -150,13 +174,48 @@ impl Lease {
         &self.guard
     }
 
-    /// Gives the lock back and tells how the lease ended.
+    /// Did the primary change while the lease was taken over?
+    pub fn election_moved(&self) -> bool {
+        match &self.guard.0 {
+            Guarding::Leased { trust, .. } => {
+                matches!(*trust.borrow(), Trust::Held { election_moved: true, .. })
+            }
+            Guarding::Unlocked => false,
+        }
+    }
+
+    /// Raises the fence, and returns our fencing token. Until then there is no [`LeaseGuard::proof`].
+    ///
+    /// # Errors
+    /// [`NotArmed`].
+    pub async fn arm(&self, arming: Arming) -> Result<i64, NotArmed> {
+        let Guarding::Leased { trust, .. } = &self.guard.0 else {
+            return Err(NotArmed::Refused(task_fault()));
+        };
+        // The task may have ended by itself (lost); then nobody listens, and the trust says so.
+        let _ = self.orders.send(Order::Arm(arming));
+        let mut trust = trust.clone();
+        let settled = |trust: &Trust| !matches!(trust, Trust::Held { fence: None, .. });
+        match trust.wait_for(settled).await.as_deref() {
+            Ok(Trust::Held { fence: Some(Fence::Up(token)), .. }) => Ok(*token),
+            Ok(Trust::Held { fence: Some(Fence::Refused(fault)), .. }) => {
+                Err(NotArmed::Refused(fault.clone()))
+            }
+            Ok(Trust::Lost(cause)) => Err(NotArmed::Lost(*cause)),
+            Ok(Trust::Pending | Trust::Held { fence: None, .. } | Trust::Over(_)) | Err(_) => {
+                Err(NotArmed::Refused(task_fault()))
+            }
+        }
+    }
+
+    /// Gives the lock back and tells how the lease ended. `settled` names the run to take off the
+    /// register of unsettled runs: every body of it has ended.
     ///
     /// # Cancellation
     /// The release goes on in the background.
-    pub async fn release(self) -> LeaseEnd {
-        // The task may have ended by itself (lost); then nobody listens.
-        let _ = self.stop.send(());
+    pub async fn release(self, settled: Option<RunId>) -> LeaseEnd {
+        // As above: a task that has ended by itself hears nothing more.
+        let _ = self.orders.send(Order::Release { settled });
         match self.task.await {
             Ok(State::Lost(cause)) => LeaseEnd::Lost(cause),
             Ok(State::Ended(Ending::Released)) => LeaseEnd::Released,
@@ -181,12 +240,15 @@ impl LeaseGuard {
         Self(Guarding::Unlocked)
     }
 
-    /// Proof that we may act now, or `None` from the moment the lease can't be trusted any more.
+    /// Proof that we may act now: the lease is armed, and trusted at this moment.
     pub fn proof(&self) -> Option<StillHeld<'_>> {
         let held = match &self.0 {
             Guarding::Leased { trust, now } => match *trust.borrow() {
-                Trust::Until(until) => now() < until,
-                Trust::Pending | Trust::Lost(_) | Trust::Over(_) => false,
+                Trust::Held { until, fence: Some(Fence::Up(_)), .. } => now() < until,
+                Trust::Held { fence: None | Some(Fence::Refused(_)), .. }
+                | Trust::Pending
+                | Trust::Lost(_)
+                | Trust::Over(_) => false,
             },
             Guarding::Unlocked => true,
         };
@@ -211,7 +273,7 @@ impl LeaseGuard {
         match &self.0 {
             Guarding::Leased { trust, .. } => match *trust.borrow() {
                 Trust::Lost(cause) => cause,
-                Trust::Pending | Trust::Until(_) | Trust::Over(_) => LossCause::Deadline,
+                Trust::Pending | Trust::Held { .. } | Trust::Over(_) => LossCause::Deadline,
             },
             Guarding::Unlocked => LossCause::Deadline,
         }
@@ -227,19 +289,39 @@ struct Wire<S, C> {
     attempt: Attempt,
     notices: NoticeSink,
     replies: FuturesUnordered<Reply>,
+    /// What the next arm shall register.
+    arming: Option<Arming>,
+    /// The run that the release shall take off the register.
+    settled: Option<RunId>,
+    watch: Watch,
+}
+
+/// Our eye on the lock document, beside the renewals.
+enum Watch {
+    /// Not opened yet, or closed by the server: worth a try.
+    Closed,
+    Opening(Pin<Box<dyn Future<Output = Result<Wakes, StoreFault>> + Send>>),
+    Open(Wakes),
+    /// This store can't tell.
+    Blind,
 }
 
 async fn drive<S: LockStore, C: Clock>(
     mut wire: Wire<S, C>,
     trust: watch::Sender<Trust>,
-    mut stopped: oneshot::Receiver<()>,
+    mut orders: mpsc::UnboundedReceiver<Order>,
 ) -> State {
     let (mut state, mut effects) = protocol::start(wire.clock.now());
     let clock = wire.clock.clone();
-    let mut stopping = false;
+    let mut listening = true;
     loop {
         // Trust first: whoever hears of a notice must already find the guard in agreement with it.
-        trust.send_replace(Trust::of(&state));
+        trust.send_if_modified(|known| {
+            let now = Trust::of(&state);
+            let changed = *known != now;
+            *known = now;
+            changed
+        });
         wire.carry_out(effects);
         let finished = match state {
             State::Lost(_) => true,
@@ -249,16 +331,33 @@ async fn drive<S: LockStore, C: Clock>(
         if finished {
             return state;
         }
+        let holding = matches!(state, State::Holding(_));
         let input = tokio::select! {
-            input = wire.reply() => input,
+            Some(input) = wire.replies.next() => input,
             () = tick(&clock, &state) => Input::Tick,
-            _ = &mut stopped, if !stopping => { stopping = true; Input::Release }
+            () = wire.watch.event(), if holding => Input::Nudge,
+            order = orders.recv(), if listening => match order {
+                Some(Order::Arm(arming)) => { wire.arming = Some(arming); Input::Arm }
+                Some(Order::Release { settled }) => {
+                    listening = false;
+                    wire.settled = settled;
+                    Input::Release
+                }
+                // The lease was dropped. Nobody vouches for its bodies.
+                None => { listening = false; Input::Release }
+            },
         };
         (state, effects) = protocol::step(state, input, wire.clock.now(), wire.attempt.timing);
     }
 }
 
 impl<S: LockStore, C: Clock> Wire<S, C> {
+    fn new(store: Arc<S>, clock: C, attempt: Attempt, notices: NoticeSink) -> Self {
+        let replies = FuturesUnordered::new();
+        let (arming, settled, watch) = (None, None, Watch::Closed);
+        Self { store, clock, attempt, notices, replies, arming, settled, watch }
+    }
+
     fn carry_out(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
@@ -268,12 +367,29 @@ impl<S: LockStore, C: Clock> Wire<S, C> {
                 Effect::SendRenew => self.send(|store, attempt| {
                     Box::pin(async move { Input::Renew(store.renew(&attempt.owner).await) })
                 }),
-                Effect::SendRelease => self.send(|store, attempt| {
-                    Box::pin(
-                        async move { Input::ReleaseAnswered(store.release(&attempt.owner).await) },
-                    )
-                }),
-                Effect::Announce(notice) => (self.notices)(notice),
+                Effect::SendArm => {
+                    let Some(arming) = self.arming.clone() else { continue };
+                    self.send(|store, attempt| {
+                        Box::pin(async move {
+                            Input::ArmAnswered(store.arm(&attempt.owner, &arming).await)
+                        })
+                    });
+                }
+                Effect::SendRelease => {
+                    let settled = self.settled.clone();
+                    self.send(|store, attempt| {
+                        Box::pin(async move {
+                            let reply = store.release(&attempt.owner, settled.as_ref()).await;
+                            Input::ReleaseAnswered(reply)
+                        })
+                    });
+                }
+                Effect::Announce(notice) => {
+                    if matches!(notice, Notice::Armed { .. } | Notice::Renewed { .. }) {
+                        self.open_watch();
+                    }
+                    (self.notices)(notice);
+                }
             }
         }
     }
@@ -282,10 +398,40 @@ impl<S: LockStore, C: Clock> Wire<S, C> {
         self.replies.push(call(Arc::clone(&self.store), self.attempt.clone()));
     }
 
-    async fn reply(&mut self) -> Input {
-        match self.replies.next().await {
-            Some(input) => input,
-            None => std::future::pending().await,
+    fn open_watch(&mut self) {
+        if let Watch::Closed = self.watch {
+            let store = Arc::clone(&self.store);
+            let interest = Interest::TakenFrom(self.attempt.owner.clone());
+            let (clock, opens_at) = (self.clock.clone(), self.clock.now() + UNWATCHED);
+            self.watch = Watch::Opening(Box::pin(async move {
+                clock.sleep_until(opens_at).await;
+                store.watch(interest).await
+            }));
+        }
+    }
+}
+
+impl Watch {
+    /// Returns when something has happened to the lock document, or may have unseen.
+    async fn event(&mut self) {
+        loop {
+            match self {
+                Self::Closed | Self::Blind => std::future::pending().await,
+                Self::Opening(opening) => match opening.await {
+                    Ok(wakes) => {
+                        *self = Self::Open(wakes);
+                        // It may have happened before the watch stood.
+                        return;
+                    }
+                    Err(_) => *self = Self::Blind,
+                },
+                Self::Open(wakes) => {
+                    if wakes.recv().await.is_none() {
+                        *self = Self::Closed;
+                    }
+                    return;
+                }
+            }
         }
     }
 }
@@ -296,6 +442,9 @@ async fn tick(clock: &impl Clock, state: &State) {
         None => std::future::pending().await,
     }
 }
+
+/// Most runs are over sooner than a watch pays: for this long, the renewals are all there is.
+const UNWATCHED: Duration = Duration::from_millis(500);
 
 fn task_gone() -> Ending {
     Ending::Failed(task_fault())

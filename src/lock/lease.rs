@@ -86,7 +86,7 @@ pub struct Identity {
 }
 
 /// A lock document as it was read, however odd its shape. Instants are the server's.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Holder {
     /// The owner token; `None` when it is missing or no text.
@@ -115,9 +115,10 @@ pub struct Holder {
     pub now: i64,
     /// The length of its lease.
     pub ttl_ms: Option<i64>,
-    /// How often it has renewed.
+    /// How often it has renewed; `None` unless it is a lease of our own kind.
     pub beats: Option<i64>,
-    /// Would an acquire sent now get the lock?
+    /// Is its lease over by the server's clock? After a change of primary that is not enough to get
+    /// the lock at once.
     pub expired: bool,
 }
 
@@ -129,4 +130,6 @@ pub enum LossCause {
     Superseded,
     /// No renewal was acknowledged before the trust window closed.
     Deadline,
+    /// A transaction found that a later run has raised the fence.
+    Fenced,
 }

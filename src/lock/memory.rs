@@ -6,14 +6,19 @@
 //! store has done meanwhile.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
 
-use super::lease::{Holder, OwnerToken};
-use super::store::{AcquireReply, Attempt, LockStore, ReleaseReply, RenewReply};
+use super::lease::{Holder, OwnerToken, RunId};
+use super::memory_document::{self as document, Document, Moment, holder, integer, owns};
+use super::rules::Fence;
+use super::store::{
+    AcquireReply, ArmReply, Arming, Attempt, Interest, LockStore, ReleaseReply, RenewReply,
+    UnsettledRun, Wakes,
+};
 use super::timing::Timing;
 use crate::fault::{FaultKind, StoreFault};
 
@@ -75,20 +80,32 @@ impl Script {
 #[derive(Debug, Clone)]
 pub struct MemoryLockStore {
     clock: ServerClock,
-    document: Arc<Mutex<Option<Map<String, Value>>>>,
+    locks: Arc<Mutex<Locks>>,
     script: Script,
     timing: Timing,
+    electing: Arc<AtomicBool>,
+}
+
+/// The collection of the lock.
+#[derive(Debug, Default)]
+struct Locks {
+    lease: Option<Document>,
+    fence: Fence,
+    /// How many elections there have been.
+    elections: u64,
+    watchers: Vec<(Interest, mpsc::Sender<()>)>,
 }
 
 impl MemoryLockStore {
     /// A free lock whose leases have this timing.
     pub fn new(clock: ServerClock, timing: Timing) -> Self {
-        Self { clock, document: Arc::default(), script: Script::default(), timing }
+        let (locks, script, electing) = (Arc::default(), Script::default(), Arc::default());
+        Self { clock, locks, script, timing, electing }
     }
 
     /// A handle on the same lock whose commands have fates of their own.
     pub fn handle(&self) -> Self {
-        Self { script: Script::default(), ..self.clone() }
+        Self { script: Script::default(), electing: Arc::default(), ..self.clone() }
     }
 
     /// What decides the fate of this handle's commands.
@@ -96,26 +113,52 @@ impl MemoryLockStore {
         &self.script
     }
 
+    /// How many elections there have been.
+    pub fn elections(&self) -> u64 {
+        locked(&self.locks).elections
+    }
+
+    /// Elects another primary.
+    pub fn elect(&self) {
+        locked(&self.locks).elections += 1;
+    }
+
+    /// Elects another primary when this handle's next acquire is under way: after it has asked who
+    /// the primary is, and before it is carried out.
+    pub fn elect_during_acquire(&self) {
+        self.electing.store(true, Ordering::SeqCst);
+    }
+
     /// Puts any document in the lock's place, whoever could have written it. Dates are
     /// `{"$date": ms}`; `_id` is left out.
-    pub fn plant(&self, document: Option<Map<String, Value>>) {
-        *locked(&self.document) = document;
+    pub fn plant(&self, document: Option<Document>) {
+        locked(&self.locks).change(|locks| locks.lease = document);
     }
 
     /// The document as it is.
-    pub fn document(&self) -> Option<Map<String, Value>> {
-        locked(&self.document).clone()
+    pub fn document(&self) -> Option<Document> {
+        locked(&self.locks).lease.clone()
     }
 
-    fn command<T>(
-        &self,
-        run: impl FnOnce(&mut Option<Map<String, Value>>, i64) -> T,
-    ) -> Result<T, Refusal> {
-        let mut document = locked(&self.document);
+    /// The fence as it is.
+    pub fn fence(&self) -> Fence {
+        locked(&self.locks).fence.clone()
+    }
+
+    /// Runs what [`LockStore::fence_command`] returned, at the moment its transaction commits.
+    /// Returns the command's `n`.
+    pub fn apply_fence_command(&self, command: &[u8]) -> u64 {
+        let token = command.try_into().map(i64::from_le_bytes);
+        token.map_or(0, |token| locked(&self.locks).fence.touch(token))
+    }
+
+    fn command<T>(&self, run: impl FnOnce(&mut Locks, Moment) -> T) -> Result<T, Refusal> {
+        let mut locks = locked(&self.locks);
+        let moment = Moment { now: self.clock.now(), election: locks.elections };
         match self.script.next() {
-            Fate::Answered => Ok(run(&mut document, self.clock.now())),
+            Fate::Answered => Ok(locks.change(|locks| run(locks, moment))),
             Fate::ReplyLost => {
-                run(&mut document, self.clock.now());
+                locks.change(|locks| run(locks, moment));
                 Err(Refusal::Unknown(lost("the reply was lost")))
             }
             Fate::RequestLost => Err(Refusal::Unknown(lost("the request was lost"))),
@@ -124,12 +167,41 @@ impl MemoryLockStore {
     }
 }
 
+impl Locks {
+    /// Changes the collection and tells those who watch it.
+    fn change<T>(&mut self, change: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.lease.as_ref().map(|lease| lease.get("owner").cloned());
+        let outcome = change(self);
+        let after = self.lease.as_ref().map(|lease| lease.get("owner").cloned());
+        if before != after {
+            let freed = after.is_none();
+            self.watchers.retain(|(interest, wake)| {
+                let woken = match interest {
+                    Interest::Freed => freed,
+                    Interest::TakenFrom(owner) => after != Some(Some(json!(owner))),
+                };
+                // A full channel is a wake that has not been heard yet.
+                let told = if woken { wake.try_send(()) } else { Ok(()) };
+                !matches!(told, Err(mpsc::error::TrySendError::Closed(())))
+            });
+        }
+        outcome
+    }
+
+    /// The lease, if it is this owner's.
+    fn owned(&mut self, owner: &OwnerToken) -> Option<&mut Document> {
+        self.lease.as_mut().filter(|lease| owns(lease, owner))
+    }
+}
+
 impl LockStore for MemoryLockStore {
     async fn acquire(&self, attempt: &Attempt) -> AcquireReply {
-        let reply = self.command(|slot, now| {
-            let document = judged(slot.take(), attempt, now);
-            let reply = reply_to(&document, attempt, now);
-            *slot = Some(document);
+        let electing = self.electing.swap(false, Ordering::SeqCst);
+        let reply = self.command(|locks, moment| {
+            locks.elections += u64::from(electing);
+            let document = document::judged(locks.lease.take(), attempt, moment);
+            let reply = document::reply_to(&document, attempt, moment, locks.elections);
+            locks.lease = Some(document);
             reply
         });
         match reply {
@@ -140,28 +212,78 @@ impl LockStore for MemoryLockStore {
     }
 
     async fn renew(&self, owner: &OwnerToken) -> RenewReply {
-        let reply = self.command(|slot, now| match slot {
-            Some(document) if owns(document, owner) => {
-                prolong(document, owner, self.timing, now);
-                RenewReply::Renewed { beats: integer(document, "beats").unwrap_or_default() }
+        let reply = self.command(|locks, moment| match locks.owned(owner) {
+            Some(lease) => {
+                document::renew(lease, owner, self.timing, moment);
+                RenewReply::Renewed { beats: integer(lease, "beats").unwrap_or_default() }
             }
-            Some(_) | None => RenewReply::Gone,
+            None => RenewReply::Gone,
         });
         reply.unwrap_or_else(|refusal| RenewReply::Unknown(refusal.into_fault()))
     }
 
-    async fn release(&self, owner: &OwnerToken) -> ReleaseReply {
-        let reply = self.command(|slot, _| match slot.take_if(|lock| owns(lock, owner)) {
-            Some(_) => ReleaseReply::Released,
-            None => ReleaseReply::NotOurs,
+    async fn arm(&self, owner: &OwnerToken, arming: &Arming) -> ArmReply {
+        let reply = self.command(|locks, moment| {
+            if locks.owned(owner).is_none() {
+                return ArmReply::Gone;
+            }
+            let token = locks.fence.raise(owner, arming);
+            if let Some(lease) = locks.owned(owner) {
+                document::renew(lease, owner, self.timing, moment);
+                lease.insert("fence".to_owned(), json!(token));
+            }
+            ArmReply::Armed { token }
         });
-        reply.unwrap_or_else(|refusal| ReleaseReply::Unknown(refusal.into_fault()))
+        match reply {
+            Ok(reply) => reply,
+            Err(Refusal::Unknown(fault)) => ArmReply::Unknown(fault),
+            Err(Refusal::Refused(fault)) => ArmReply::Refused(fault),
+        }
+    }
+
+    async fn release(&self, owner: &OwnerToken, settled: Option<&RunId>) -> ReleaseReply {
+        let mut doubt = None;
+        for _ in 0..RELEASE_TRIES {
+            let reply = self.command(|locks, _| {
+                if let Some(run) = settled {
+                    locks.fence.settle(run);
+                }
+                locks.lease.take_if(|lease| owns(lease, owner)).is_some()
+            });
+            match reply {
+                // What an earlier try deleted is not there any more.
+                Ok(false) if doubt.is_none() => return ReleaseReply::NotOurs,
+                Ok(_) => return ReleaseReply::Released,
+                Err(Refusal::Unknown(fault)) => doubt = Some(fault),
+                Err(Refusal::Refused(fault)) => return ReleaseReply::Unknown(fault),
+            }
+        }
+        ReleaseReply::Unknown(doubt.unwrap_or_else(|| lost("the reply was lost")))
+    }
+
+    async fn unsettled(&self) -> Result<Vec<UnsettledRun>, StoreFault> {
+        let reply = self.command(|locks, _| locks.fence.unsettled.clone());
+        reply.map_err(Refusal::into_fault)
+    }
+
+    fn fence_command(&self, token: i64) -> Vec<u8> {
+        token.to_le_bytes().to_vec()
+    }
+
+    async fn watch(&self, interest: Interest) -> Result<Wakes, StoreFault> {
+        let reply = self.command(|locks, _| {
+            let (wake, wakes) = mpsc::channel(1);
+            locks.watchers.push((interest, wake));
+            wakes
+        });
+        reply.map_err(Refusal::into_fault)
     }
 
     async fn inspect(&self) -> Result<Option<Holder>, StoreFault> {
         let legacy_ttl = self.timing.legacy_ttl();
-        let reply =
-            self.command(|slot, now| slot.as_ref().map(|lock| holder(lock, legacy_ttl, now)));
+        let reply = self.command(|locks, Moment { now, .. }| {
+            locks.lease.as_ref().map(|lease| holder(lease, legacy_ttl, now))
+        });
         reply.map_err(Refusal::into_fault)
     }
 
@@ -170,11 +292,11 @@ impl LockStore for MemoryLockStore {
         shown: Option<&OwnerToken>,
     ) -> Result<Option<Holder>, StoreFault> {
         let legacy_ttl = self.timing.legacy_ttl();
-        let still_shown = |lock: &mut Map<String, Value>| {
-            lock.get("owner").and_then(Value::as_str) == shown.map(OwnerToken::as_str)
+        let still_shown = |lease: &mut Document| {
+            lease.get("owner").and_then(Value::as_str) == shown.map(OwnerToken::as_str)
         };
-        let reply = self.command(|slot, now| {
-            slot.take_if(still_shown).map(|lock| holder(&lock, legacy_ttl, now))
+        let reply = self.command(|locks, Moment { now, .. }| {
+            locks.lease.take_if(still_shown).map(|lease| holder(&lease, legacy_ttl, now))
         });
         reply.map_err(Refusal::into_fault)
     }
@@ -193,132 +315,8 @@ impl Refusal {
     }
 }
 
-/// The document after an acquire, whoever has the lock then.
-fn judged(found: Option<Map<String, Value>>, attempt: &Attempt, now: i64) -> Map<String, Value> {
-    let Some(mut found) = found else { return lease(attempt, now) };
-    if owns(&found, &attempt.owner) {
-        prolong(&mut found, &attempt.owner, attempt.timing, now);
-        return found;
-    }
-    if !is_free(&found, attempt.timing.legacy_ttl(), now) {
-        return found;
-    }
-    let mut taken = lease(attempt, now);
-    if !found.is_empty() {
-        taken.insert("prev".to_owned(), Value::Object(found));
-    }
-    taken
-}
-
-fn reply_to(document: &Map<String, Value>, attempt: &Attempt, now: i64) -> AcquireReply {
-    let legacy_ttl = attempt.timing.legacy_ttl();
-    if !owns(document, &attempt.owner) {
-        return AcquireReply::Held(holder(document, legacy_ttl, now));
-    }
-    let took_over_from = document.get("prev").and_then(Value::as_object).map(|previous| Holder {
-        expires_at: instant(previous, "expiresAt"),
-        expired: true,
-        ..holder(previous, legacy_ttl, now)
-    });
-    AcquireReply::Acquired { took_over_from }
-}
-
-fn lease(attempt: &Attempt, now: i64) -> Map<String, Value> {
-    let Attempt { owner, identity, timing } = attempt;
-    let mut lease = Map::new();
-    let mut put = |field: &str, value: Value| lease.insert(field.to_owned(), value);
-    put("v", json!(2));
-    put("changelog", json!(identity.changelog));
-    put("owner", json!(owner));
-    put("leaseOwner", json!(owner));
-    put("runId", json!(identity.run_id));
-    put("host", json!(identity.host));
-    put("pid", json!(identity.pid));
-    put("executedBy", json!(identity.user));
-    put("operation", json!(identity.operation));
-    put("acquiredAt", date(now));
-    put("lockedAt", date(now));
-    put("expiresAt", date(now + ms(timing.ttl())));
-    put("ttlMs", json!(ms(timing.ttl())));
-    put("beats", json!(0));
-    put("appName", json!(identity.run_id.app_name()));
-    if let Some(namespace) = identity.namespace.name() {
-        put("namespace", json!(namespace));
-    }
-    lease
-}
-
-fn prolong(document: &mut Map<String, Value>, owner: &OwnerToken, timing: Timing, now: i64) {
-    let promised = instant(document, "expiresAt").unwrap_or(i64::MIN);
-    let beats = integer(document, "beats").unwrap_or_default() + 1;
-    let mut put = |field: &str, value: Value| document.insert(field.to_owned(), value);
-    put("leaseOwner", json!(owner));
-    put("lockedAt", date(now));
-    put("expiresAt", date(promised.max(now + ms(timing.ttl()))));
-    put("beats", json!(beats));
-}
-
-fn is_free(document: &Map<String, Value>, legacy_ttl: Duration, now: i64) -> bool {
-    document.is_empty() || ends_at(document, legacy_ttl).is_some_and(|end| end <= now)
-}
-
-/// When the lease in the document ends; `None` for never. The table is in `mongo_pipeline`.
-fn ends_at(document: &Map<String, Value>, legacy_ttl: Duration) -> Option<i64> {
-    let known = document.get("v").is_none_or(|v| v.as_f64().is_some_and(|v| v <= 2.0));
-    let owner = document.get("owner").filter(|owner| owner.is_string() && known)?;
-    if document.get("leaseOwner") == Some(owner) {
-        return instant(document, "expiresAt");
-    }
-    let legacy_end = instant(document, "lockedAt")?.checked_add(ms(legacy_ttl))?;
-    match document.get("expiresAt") {
-        None => Some(legacy_end),
-        Some(_) => instant(document, "expiresAt").map(|end| end.max(legacy_end)),
-    }
-}
-
-fn holder(lock: &Map<String, Value>, legacy_ttl: Duration, now: i64) -> Holder {
-    Holder {
-        owner: text(lock, "owner"),
-        run_id: text(lock, "runId"),
-        namespace: text(lock, "namespace"),
-        host: text(lock, "host"),
-        pid: integer(lock, "pid"),
-        user: text(lock, "executedBy"),
-        operation: text(lock, "operation"),
-        running: None,
-        acquired_at: instant(lock, "acquiredAt"),
-        locked_at: instant(lock, "lockedAt"),
-        expires_at: ends_at(lock, legacy_ttl),
-        now,
-        ttl_ms: integer(lock, "ttlMs"),
-        beats: integer(lock, "beats"),
-        expired: is_free(lock, legacy_ttl, now),
-    }
-}
-
-fn owns(document: &Map<String, Value>, owner: &OwnerToken) -> bool {
-    document.get("owner").and_then(Value::as_str) == Some(owner.as_str())
-}
-
-fn date(ms: i64) -> Value {
-    json!({ "$date": ms })
-}
-
-fn instant(document: &Map<String, Value>, field: &str) -> Option<i64> {
-    document.get(field)?.get("$date")?.as_i64()
-}
-
-fn integer(document: &Map<String, Value>, field: &str) -> Option<i64> {
-    document.get(field)?.as_i64()
-}
-
-fn text(document: &Map<String, Value>, field: &str) -> Option<String> {
-    document.get(field)?.as_str().map(str::to_owned)
-}
-
-fn ms(span: Duration) -> i64 {
-    i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
-}
+/// As often as its sibling.
+const RELEASE_TRIES: u32 = 3;
 
 /// What a lost message looks like from here.
 pub(crate) fn lost(message: &str) -> StoreFault {

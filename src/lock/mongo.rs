@@ -1,8 +1,11 @@
 //! The lock in a MongoDB collection: one document, judged and written by the server.
 //!
-//! Every write is one command that waits for a majority; what the server decides is spelled out in
-//! `mongo_pipeline`. Replies are waited for no longer than a quarter of the TTL, so that a connection
-//! that died without a word leaves time to ask again over another one.
+//! Every write waits for a majority; what the server decides is spelled out in `mongo_pipeline`, the
+//! fence in `mongo_fence`. A verb gets no longer than a quarter of the TTL, however many commands it
+//! takes, so that a connection that died without a word leaves time to ask again over another one.
+//!
+//! Leases carry the id of the primary's election. It is asked for just before the command: written a
+//! little too old it costs a successor some patience, never a holder its lease.
 //!
 //! Collections are expected to read from the primary with majority read concern, as
 //! [`Connection`](crate::connect::Connection) hands them out.
@@ -10,23 +13,29 @@
 use std::future::Future;
 use std::time::Duration;
 
-use mongodb::Collection;
-use mongodb::bson::{Bson, Document, doc};
+use mongodb::bson::{Bson, Document, doc, oid::ObjectId};
 use mongodb::error::Error;
 use mongodb::options::{Acknowledgment, ReturnDocument, WriteConcern};
+use mongodb::{Collection, Database};
 
-use super::lease::{Holder, OwnerToken};
+use super::lease::{Holder, OwnerToken, RunId};
+use super::mongo_fence as fence;
 use super::mongo_pipeline::{self as pipeline, LOCK_ID};
-use super::store::{AcquireReply, Attempt, LockStore, ReleaseReply, RenewReply};
+use super::mongo_watch as watching;
+use super::store::{
+    AcquireReply, ArmReply, Arming, Attempt, Interest, LockStore, ReleaseReply, RenewReply,
+    UnsettledRun, Wakes,
+};
 use super::timing::Timing;
-use crate::connect::{fault_of, is_outcome_unknown, no_reply, server_code};
+use crate::connect::{fault_of, greet, is_outcome_unknown, no_reply, server_code};
 use crate::fault::{FaultKind, StoreFault};
+use crate::mutant::Mutant;
 
 /// The migration lock of one database.
 #[derive(Debug, Clone)]
 pub struct MongoLockStore {
-    collection: Collection<Document>,
-    timing: Timing,
+    pub(super) collection: Collection<Document>,
+    pub(super) timing: Timing,
 }
 
 impl MongoLockStore {
@@ -35,35 +44,84 @@ impl MongoLockStore {
         Self { collection, timing }
     }
 
-    fn write_concern(&self) -> WriteConcern {
+    pub(super) fn database(&self) -> Database {
+        self.collection.client().database(&self.collection.namespace().db)
+    }
+
+    pub(super) fn write_concern(&self) -> WriteConcern {
         let timeout = self.timing.write_timeout();
         WriteConcern::builder().w(Acknowledgment::Majority).w_timeout(timeout).build()
     }
 
-    async fn acquire_once(&self, attempt: &Attempt) -> Result<Document, Failure> {
-        let command = self
+    /// How long one verb may take.
+    pub(super) fn patience(&self) -> Duration {
+        (self.timing.ttl() / 4).max(LEAST_PATIENCE)
+    }
+
+    /// Waits for a verb, but not for ever.
+    pub(super) async fn answered<T>(
+        &self,
+        verb: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        let patience = self.patience();
+        let late = || Err(Failure::Unknown(no_reply(patience)));
+        tokio::time::timeout(patience, verb).await.unwrap_or_else(|_| late())
+    }
+
+    async fn election(&self) -> Result<Option<ObjectId>, Error> {
+        Ok(greet(&self.database()).await?.election)
+    }
+
+    async fn acquire_once(&self, attempt: &Attempt) -> Result<AcquireReply, Failure> {
+        let election = self.election().await?;
+        let reply = self
             .collection
-            .find_one_and_update(doc! { "_id": LOCK_ID }, pipeline::acquire(attempt))
+            .find_one_and_update(doc! { "_id": LOCK_ID }, pipeline::acquire(attempt, election))
             .upsert(true)
             .return_document(ReturnDocument::After)
             .projection(pipeline::view(attempt.timing.legacy_ttl()))
-            .write_concern(self.write_concern());
-        let reply = self.answered(command.into_future()).await?;
-        reply.ok_or_else(|| {
+            .write_concern(self.write_concern())
+            .await?;
+        let lock = reply.ok_or_else(|| {
             let message = "the server upserted nothing";
             Failure::Unknown(StoreFault::new(FaultKind::Rejected, message))
-        })
+        })?;
+        let found = holder(&lock);
+        if found.owner.as_deref() != Some(attempt.owner.as_str()) {
+            return Ok(AcquireReply::Held(found));
+        }
+        let took_over_from = previous(&lock, &found);
+        let election_moved = match took_over_from {
+            Some(_) => self.has_moved_since(&lock).await?,
+            None => false,
+        };
+        Ok(AcquireReply::Acquired { took_over_from, election_moved })
     }
 
-    async fn answered<T>(
-        &self,
-        command: impl Future<Output = Result<T, Error>>,
-    ) -> Result<T, Failure> {
-        let patience = (self.timing.ttl() / 4).max(LEAST_PATIENCE);
-        match tokio::time::timeout(patience, command).await {
-            Ok(reply) => reply.map_err(|error| Failure::of(&error)),
-            Err(_) => Err(Failure::Unknown(no_reply(patience))),
+    /// Was there an election since shortly before this lease was won?
+    async fn has_moved_since(&self, lock: &Document) -> Result<bool, Failure> {
+        // The lock is ours by now, so a refusal to answer refuses nothing.
+        let now = self.election().await.map_err(|error| Failure::Unknown(fault_of(&error)))?;
+        Ok(now != lock.get_object_id("electionId").ok())
+    }
+
+    async fn delete(&self, owner: &OwnerToken) -> Result<ReleaseReply, Failure> {
+        let mut doubt = None;
+        for _ in 0..RELEASE_TRIES {
+            let command =
+                self.collection.delete_one(ours(owner)).write_concern(self.write_concern());
+            match command.await.map_err(Failure::from) {
+                // What an earlier try deleted is not there any more.
+                Ok(result) if result.deleted_count == 0 && doubt.is_none() => {
+                    return Ok(ReleaseReply::NotOurs);
+                }
+                Ok(_) => return Ok(ReleaseReply::Released),
+                Err(Failure::Unknown(fault)) => doubt = Some(fault),
+                Err(failure) => return Err(failure),
+            }
+            tokio::time::sleep(self.timing.retry()).await;
         }
+        Err(doubt.map_or_else(|| Failure::Unknown(no_reply(self.patience())), Failure::Unknown))
     }
 }
 
@@ -71,8 +129,8 @@ impl LockStore for MongoLockStore {
     async fn acquire(&self, attempt: &Attempt) -> AcquireReply {
         let mut collisions = 0;
         loop {
-            return match self.acquire_once(attempt).await {
-                Ok(lock) => acquired_or_held(&lock, &attempt.owner),
+            return match self.answered(self.acquire_once(attempt)).await {
+                Ok(reply) => reply,
                 // Two upserts met. The same command, sent again, sees what the other one wrote.
                 Err(Failure::Collision(_)) if collisions < COLLISION_LIMIT => {
                     collisions += 1;
@@ -87,13 +145,22 @@ impl LockStore for MongoLockStore {
     }
 
     async fn renew(&self, owner: &OwnerToken) -> RenewReply {
-        let command = self
-            .collection
-            .find_one_and_update(ours(owner), pipeline::renew(owner, self.timing))
-            .return_document(ReturnDocument::After)
-            .projection(doc! { "beats": 1 })
-            .write_concern(self.write_concern());
-        match self.answered(command.into_future()).await {
+        let renewal = async {
+            let election = self.election().await?;
+            let mut concern = self.write_concern();
+            if Mutant::BeatsW1.is_planted() {
+                concern.w = Some(Acknowledgment::Nodes(1));
+            }
+            let renewed = self
+                .collection
+                .find_one_and_update(ours(owner), pipeline::renew(owner, self.timing, election))
+                .return_document(ReturnDocument::After)
+                .projection(doc! { "beats": 1 })
+                .write_concern(concern)
+                .await?;
+            Ok(renewed)
+        };
+        match self.answered(renewal).await {
             Ok(Some(lock)) => {
                 RenewReply::Renewed { beats: integer(&lock, "beats").unwrap_or_default() }
             }
@@ -103,13 +170,35 @@ impl LockStore for MongoLockStore {
         }
     }
 
-    async fn release(&self, owner: &OwnerToken) -> ReleaseReply {
-        let command = self.collection.delete_one(ours(owner)).write_concern(self.write_concern());
-        match self.answered(command.into_future()).await {
-            Ok(result) if result.deleted_count == 0 => ReleaseReply::NotOurs,
-            Ok(_) => ReleaseReply::Released,
-            Err(failure) => ReleaseReply::Unknown(failure.into_fault()),
+    async fn arm(&self, owner: &OwnerToken, arming: &Arming) -> ArmReply {
+        match fence::arm(self, owner, arming).await {
+            Ok(Some(token)) => ArmReply::Armed { token },
+            Ok(None) => ArmReply::Gone,
+            // Two upserts of the first fence met; the next arm sees the other one's.
+            Err(Failure::Unknown(fault) | Failure::Collision(fault)) => ArmReply::Unknown(fault),
+            Err(Failure::Refused(fault)) => ArmReply::Refused(fault),
         }
+    }
+
+    async fn release(&self, owner: &OwnerToken, settled: Option<&RunId>) -> ReleaseReply {
+        if let Some(run) = settled {
+            fence::settle(self, run).await;
+        }
+        let reply = self.answered(self.delete(owner)).await;
+        reply.unwrap_or_else(|failure| ReleaseReply::Unknown(failure.into_fault()))
+    }
+
+    async fn unsettled(&self) -> Result<Vec<UnsettledRun>, StoreFault> {
+        self.answered(fence::unsettled(self)).await.map_err(Failure::into_fault)
+    }
+
+    fn fence_command(&self, token: i64) -> Vec<u8> {
+        fence::command(self.collection.name(), token)
+    }
+
+    async fn watch(&self, interest: Interest) -> Result<Wakes, StoreFault> {
+        let opening = watching::open(&self.collection, &interest);
+        self.answered(opening).await.map_err(Failure::into_fault)
     }
 
     async fn inspect(&self) -> Result<Option<Holder>, StoreFault> {
@@ -139,24 +228,26 @@ impl LockStore for MongoLockStore {
     }
 }
 
-/// Why a command brought no document.
-enum Failure {
+/// Why a verb brought no answer.
+pub(super) enum Failure {
     Unknown(StoreFault),
     Refused(StoreFault),
     /// A duplicate key: nothing was written.
     Collision(StoreFault),
 }
 
-impl Failure {
-    fn of(error: &Error) -> Self {
-        let fault = fault_of(error);
-        match server_code(error) {
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let fault = fault_of(&error);
+        match server_code(&error) {
             Some(DUPLICATE_KEY) => Self::Collision(fault),
-            _ if is_outcome_unknown(error) => Self::Unknown(fault),
+            _ if is_outcome_unknown(&error) => Self::Unknown(fault),
             _ => Self::Refused(fault),
         }
     }
+}
 
+impl Failure {
     fn into_fault(self) -> StoreFault {
         match self {
             Self::Unknown(fault) | Self::Refused(fault) | Self::Collision(fault) => fault,
@@ -164,23 +255,17 @@ impl Failure {
     }
 }
 
-fn ours(owner: &OwnerToken) -> Document {
+/// The filter of everything that only the holder may do.
+pub(super) fn ours(owner: &OwnerToken) -> Document {
     doc! { "_id": LOCK_ID, "owner": owner.as_str() }
 }
 
-fn acquired_or_held(lock: &Document, owner: &OwnerToken) -> AcquireReply {
-    let found = holder(lock);
-    if found.owner.as_deref() != Some(owner.as_str()) {
-        return AcquireReply::Held(found);
-    }
-    // The lease that was taken over was over, whatever else it says.
-    let took_over_from = lock.get_document("prev").ok().map(|previous| Holder {
-        now: found.now,
-        expires_at: instant(previous, "expiresAt"),
-        expired: true,
-        ..holder(previous)
-    });
-    AcquireReply::Acquired { took_over_from }
+/// Whose lease this one took over, if it took over one.
+fn previous(lock: &Document, found: &Holder) -> Option<Holder> {
+    let previous = lock.get_document("prev").ok()?;
+    let expires_at = instant(previous, "expiresAt");
+    // It was over, whatever else it says.
+    Some(Holder { now: found.now, expires_at, expired: true, ..holder(previous) })
 }
 
 fn holder(lock: &Document) -> Holder {
@@ -199,11 +284,11 @@ fn holder(lock: &Document) -> Holder {
         now: instant(lock, "now").unwrap_or_default(),
         ttl_ms: integer(lock, "ttlMs"),
         beats: integer(lock, "beats"),
-        expired: lock.get_bool("free").unwrap_or_default(),
+        expired: lock.get_bool("over").unwrap_or_default(),
     }
 }
 
-fn text(document: &Document, field: &str) -> Option<String> {
+pub(super) fn text(document: &Document, field: &str) -> Option<String> {
     document.get_str(field).ok().map(str::to_owned)
 }
 
@@ -211,7 +296,7 @@ fn instant(document: &Document, field: &str) -> Option<i64> {
     document.get_datetime(field).ok().map(|instant| instant.timestamp_millis())
 }
 
-fn integer(document: &Document, field: &str) -> Option<i64> {
+pub(super) fn integer(document: &Document, field: &str) -> Option<i64> {
     match document.get(field)? {
         Bson::Int32(number) => Some(i64::from(*number)),
         Bson::Int64(number) => Some(*number),
@@ -224,6 +309,9 @@ fn integer(document: &Document, field: &str) -> Option<i64> {
 /// How often colliding upserts are sent again. 4.4 reports a collision about once in 140 contested
 /// acquires; more than a few in a row mean a foreign unique index, which no repetition cures.
 const COLLISION_LIMIT: u32 = 20;
+
+/// How often a release is sent: a change of primary loses one, and its aftermath perhaps another.
+const RELEASE_TRIES: u32 = 3;
 
 /// A reply over a healthy connection to a busy server, for leases of a second or two.
 const LEAST_PATIENCE: Duration = Duration::from_millis(500);

@@ -15,14 +15,17 @@
 //! The second kind is a runner of 1.x, perhaps after it took over one of our leases: it leaves our old,
 //! past `expiresAt` in place and refreshes `lockedAt` only. To trust `expiresAt` alone would rob a live
 //! runner.
+//!
+//! Being over is not enough for a lease of our own kind: see [`may_be_taken`].
 
 use std::time::Duration;
 
-use mongodb::bson::{Bson, DateTime, Document, doc};
+use mongodb::bson::{Bson, DateTime, Document, doc, oid::ObjectId};
 
-use super::lease::{Identity, OwnerToken};
-use super::store::Attempt;
+use super::lease::OwnerToken;
+use super::store::{Attempt, Unmoved, Watched};
 use super::timing::Timing;
+use crate::mutant::Mutant;
 
 /// The one lock of a database.
 pub(super) const LOCK_ID: &str = "mmk_lock";
@@ -31,7 +34,7 @@ pub(super) const LOCK_ID: &str = "mmk_lock";
 const LOCK_VERSION: i32 = 2;
 
 /// The primary's clock, the only one that counts.
-const NOW: &str = "$$NOW";
+pub(super) const NOW: &str = "$$NOW";
 
 /// 9999-12-31: adding a TTL to a later date could overflow on the server and fail the command.
 const LAST_DATE_MS: i64 = 253_402_214_400_000;
@@ -41,10 +44,18 @@ const LAST_DATE_MS: i64 = 253_402_214_400_000;
 /// The branches go in this order. *Ours* comes first because an acquire whose reply was lost is sent
 /// again. *Missing* must stay unconditional: an upsert that fell through to the default would leave an
 /// empty document behind, which runners of 1.x take for a lock held for ever.
-pub(super) fn acquire(attempt: &Attempt) -> Vec<Document> {
-    let Attempt { owner, identity, timing } = attempt;
+///
+/// An acquire that finds its own lease leaves the election as it is: it tells under which primary the
+/// lease was won.
+pub(super) fn acquire(attempt: &Attempt, election: Option<ObjectId>) -> Vec<Document> {
+    let Attempt { owner, timing, unmoved, .. } = attempt;
     let id = doc! { "_id": "$_id" };
-    let lease = lease(owner, identity, *timing);
+    let lease = lease(attempt, election);
+    let mut missing = is_missing();
+    if Mutant::GuardedInsert.is_planted() {
+        missing = doc! { "$and": [missing, is("$lockedAt", "date")] };
+    }
+    let may_be_taken = may_be_taken(timing.legacy_ttl(), election, unmoved.as_ref());
     let previous = doc! { "prev": {
         "owner": "$owner", "runId": "$runId", "namespace": "$namespace", "host": "$host",
         "pid": "$pid", "executedBy": "$executedBy", "acquiredAt": "$acquiredAt",
@@ -54,36 +65,58 @@ pub(super) fn acquire(attempt: &Attempt) -> Vec<Document> {
         "branches": [
             { "case": { "$eq": ["$owner", literal(owner.as_str())] },
               "then": { "$mergeObjects": ["$$ROOT", prolonged(owner, *timing)] } },
-            { "case": is_missing(), "then": { "$mergeObjects": [&id, &lease] } },
-            { "case": is_over(timing.legacy_ttl()),
-              "then": { "$mergeObjects": [&id, &lease, previous] } },
+            { "case": missing, "then": { "$mergeObjects": [&id, &lease] } },
+            { "case": may_be_taken, "then": { "$mergeObjects": [&id, &lease, previous] } },
         ],
         "default": "$$ROOT",
     } } }]
 }
 
 /// Prolongs the lease. The filter has made sure that it is the owner's.
-pub(super) fn renew(owner: &OwnerToken, timing: Timing) -> Vec<Document> {
-    vec![doc! { "$set": prolonged(owner, timing) }]
+pub(super) fn renew(
+    owner: &OwnerToken,
+    timing: Timing,
+    election: Option<ObjectId>,
+) -> Vec<Document> {
+    let mut lease = prolonged(owner, timing);
+    if let Some(election) = election {
+        lease.insert("electionId", election);
+    }
+    vec![doc! { "$set": lease }]
+}
+
+/// As [`renew`], and notes the fencing token for those who look.
+pub(super) fn renew_with_fence(
+    owner: &OwnerToken,
+    timing: Timing,
+    election: Option<ObjectId>,
+    token: i64,
+) -> Vec<Document> {
+    let mut pipeline = renew(owner, timing, election);
+    pipeline.push(doc! { "$set": { "fence": literal(token) } });
+    pipeline
 }
 
 /// What a reader sees of a lock document: the stored fields, and what the server makes of them.
 pub(super) fn view(legacy_ttl: Duration) -> Document {
     doc! {
         "_id": 0, "owner": 1, "runId": 1, "namespace": 1, "host": 1, "pid": 1, "executedBy": 1,
-        "operation": 1, "acquiredAt": 1, "lockedAt": 1, "ttlMs": 1, "beats": 1, "prev": 1,
+        "operation": 1, "acquiredAt": 1, "lockedAt": 1, "ttlMs": 1, "electionId": 1, "prev": 1,
+        // Only our own kind counts its renewals.
+        "beats": { "$cond": [is_own(), "$beats", Bson::Null] },
         "endsAt": ends_at(legacy_ttl),
-        "free": { "$or": [is_missing(), is_over(legacy_ttl)] },
+        "over": { "$or": [is_missing(), is_over(legacy_ttl)] },
         "now": NOW,
     }
 }
 
 /// A user's text as itself: `$$ROOT` is a fine name for a host.
-fn literal(value: impl Into<Bson>) -> Document {
+pub(super) fn literal(value: impl Into<Bson>) -> Document {
     doc! { "$literal": value.into() }
 }
 
-fn lease(owner: &OwnerToken, identity: &Identity, timing: Timing) -> Document {
+fn lease(attempt: &Attempt, election: Option<ObjectId>) -> Document {
+    let Attempt { owner, identity, timing, .. } = attempt;
     let mut lease = doc! {
         "v": literal(LOCK_VERSION),
         "changelog": literal(&identity.changelog),
@@ -104,6 +137,9 @@ fn lease(owner: &OwnerToken, identity: &Identity, timing: Timing) -> Document {
     if let Some(namespace) = identity.namespace.name() {
         lease.insert("namespace", literal(namespace));
     }
+    if let Some(election) = election {
+        lease.insert("electionId", election);
+    }
     lease
 }
 
@@ -123,6 +159,29 @@ fn is_missing() -> Document {
     doc! { "$eq": ["$$ROOT", literal(doc! { "_id": LOCK_ID })] }
 }
 
+/// May somebody else's lease be taken over? Over by the primary's clock, when that is a clock which
+/// the holder has met; otherwise only when it has stood still under our eyes. Runners of 1.x write
+/// neither elections nor beats, so there the clock has to do. `rules::judge` says the same.
+fn may_be_taken(
+    legacy_ttl: Duration,
+    election: Option<ObjectId>,
+    unmoved: Option<&Unmoved>,
+) -> Document {
+    let same_election = doc! { "$eq": [{ "$ifNull": ["$electionId", Bson::Null] }, election] };
+    let known_clock = doc! { "$or": [{ "$not": [is_own()] }, same_election] };
+    let by_the_clock = |believed: Document| doc! { "$and": [is_over(legacy_ttl), believed] };
+    let Some(Unmoved { owner, beats, watched }) = unmoved else { return by_the_clock(known_clock) };
+    let still = doc! { "$and": [
+        is_own(),
+        { "$eq": ["$owner", literal(owner)] },
+        { "$eq": ["$beats", literal(*beats)] },
+    ] };
+    match watched {
+        Watched::Grace => by_the_clock(doc! { "$or": [known_clock, still] }),
+        Watched::Throughout => doc! { "$or": [by_the_clock(known_clock), still] },
+    }
+}
+
 fn is_over(legacy_ttl: Duration) -> Document {
     // Null, for "never", sorts below every date: the type must be asked for.
     doc! { "$let": {
@@ -133,23 +192,20 @@ fn is_over(legacy_ttl: Duration) -> Document {
 
 /// When the lease in the document ends; null for never. See the table above.
 fn ends_at(legacy_ttl: Duration) -> Document {
-    let known = doc! { "$and": [
-        { "$in": [{ "$type": "$v" }, ["missing", "int", "long", "double", "decimal"]] },
-        // A missing `v` sorts below every number.
-        { "$lte": ["$v", LOCK_VERSION] },
-    ] };
-    let text = is("$owner", "string");
     let ours = doc! { "$eq": ["$leaseOwner", "$owner"] };
     let legacy_readable = doc! { "$and": [
         is("$lockedAt", "date"),
         { "$lt": ["$lockedAt", literal(DateTime::from_millis(LAST_DATE_MS))] },
         { "$in": [{ "$type": "$expiresAt" }, ["missing", "date"]] },
     ] };
-    let legacy_end = doc! { "$max": ["$expiresAt", { "$add": ["$lockedAt", ms(legacy_ttl)] }] };
+    let mut legacy_end = doc! { "$max": ["$expiresAt", { "$add": ["$lockedAt", ms(legacy_ttl)] }] };
+    if Mutant::ExpiresOnly.is_planted() {
+        legacy_end = doc! { "$ifNull": ["$expiresAt", legacy_end] };
+    }
     // Branches are tried in order, so the addition only ever meets a date.
     doc! { "$switch": {
         "branches": [
-            { "case": { "$not": [{ "$and": [known, text] }] }, "then": Bson::Null },
+            { "case": { "$not": [is_readable()] }, "then": Bson::Null },
             { "case": { "$and": [&ours, is("$expiresAt", "date")] }, "then": "$expiresAt" },
             { "case": ours, "then": Bson::Null },
             { "case": legacy_readable, "then": legacy_end },
@@ -158,10 +214,25 @@ fn ends_at(legacy_ttl: Duration) -> Document {
     } }
 }
 
+/// Was the lease written by our kind, and by nobody since?
+fn is_own() -> Document {
+    doc! { "$and": [is_readable(), { "$eq": ["$leaseOwner", "$owner"] }] }
+}
+
+/// Does it say in a version that we know whose it is?
+fn is_readable() -> Document {
+    doc! { "$and": [
+        { "$in": [{ "$type": "$v" }, ["missing", "int", "long", "double", "decimal"]] },
+        // A missing `v` sorts below every number.
+        { "$lte": ["$v", LOCK_VERSION] },
+        is("$owner", "string"),
+    ] }
+}
+
 fn is(field: &str, bson_type: &str) -> Document {
     doc! { "$eq": [{ "$type": field }, bson_type] }
 }
 
-fn ms(span: Duration) -> i64 {
+pub(super) fn ms(span: Duration) -> i64 {
     i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
 }

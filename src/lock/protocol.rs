@@ -9,10 +9,14 @@
 //!     │ acquired                 ▲
 //!     ▼                          │ release answered
 //!  Holding ──release asked──▶ Releasing
-//!     │ renewal says gone, or trust ran out
+//!     │ renewal or arm says gone, or trust ran out
 //!     ▼
 //!   Lost (for good)
 //! ```
+//!
+//! A lease that is held is *unarmed* at first: what past runs left on the server is cleared away while
+//! it is renewed. Only *arming* raises the fence, and only an armed lease may run bodies. Renewals and
+//! arms write the same document, so there is never more than one of them under way.
 //!
 //! # Promises
 //! - *Holding* is believed at most one trust window past the moment the last acknowledged renewal was
@@ -24,10 +28,8 @@
 //! That no write of ours reaches the database after the lease is gone. Writes carry their own
 //! preconditions for that.
 
-pub use super::lease::LossCause;
-
-use super::lease::Holder;
-use super::store::{AcquireReply, ReleaseReply, RenewReply};
+use super::lease::{Holder, LossCause};
+use super::store::{AcquireReply, ArmReply, ReleaseReply, RenewReply};
 use super::timing::{Mono, Timing};
 use crate::fault::StoreFault;
 
@@ -35,7 +37,7 @@ use crate::fault::StoreFault;
 const ACQUIRE_ATTEMPTS: u32 = 20;
 
 /// Where a runner stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum State {
     /// An acquire is under way, or is about to be sent again.
     Acquiring(Acquiring),
@@ -50,7 +52,7 @@ pub enum State {
 }
 
 /// The facts of an acquisition.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Acquiring {
     sent_at: Mono,
     attempts: u32,
@@ -61,16 +63,39 @@ pub struct Acquiring {
 }
 
 /// The facts of a lease that is ours.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Holding {
     /// Until when we may act.
     pub trusted_until: Mono,
+    /// The primary changed while the lease was taken over.
+    pub election_moved: bool,
     next_beat: Mono,
+    /// When the command that is under way was sent.
     in_flight: Option<Mono>,
+    arming: Arming,
+    /// Something happened to the lock document while a command was under way.
+    nudged: bool,
+}
+
+/// How far the fence is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Arming {
+    Unarmed,
+    Wanted { send_at: Mono },
+    Done(Fence),
+}
+
+/// What came of an arm.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Fence {
+    /// It stands, with this fencing token.
+    Up(i64),
+    /// It can't be raised.
+    Refused(StoreFault),
 }
 
 /// How it ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Ending {
     /// The lock was released.
     Released,
@@ -85,7 +110,7 @@ pub enum Ending {
 }
 
 /// What happened.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Input {
     /// Time has passed.
     Tick,
@@ -93,6 +118,12 @@ pub enum Input {
     Acquire(AcquireReply),
     /// The renewal was answered.
     Renew(RenewReply),
+    /// The past is cleared away: raise the fence.
+    Arm,
+    /// The arm was answered.
+    ArmAnswered(ArmReply),
+    /// Something happened to the lock document: find out what.
+    Nudge,
     /// The run is over: give the lock back.
     Release,
     /// The release was answered.
@@ -106,6 +137,8 @@ pub enum Effect {
     SendAcquire,
     /// Send a renewal.
     SendRenew,
+    /// Raise the fence.
+    SendArm,
     /// Send the release.
     SendRelease,
     /// Tell the world.
@@ -119,6 +152,11 @@ pub enum Notice {
     Acquired {
         /// Whose expired lease was taken over.
         took_over_from: Option<Holder>,
+    },
+    /// The fence stands.
+    Armed {
+        /// Our fencing token.
+        token: i64,
     },
     /// The lease was prolonged.
     Renewed {
@@ -143,10 +181,14 @@ pub fn start(now: Mono) -> (State, Vec<Effect>) {
 pub fn wake_at(state: &State) -> Option<Mono> {
     match state {
         State::Acquiring(acquiring) => acquiring.retry_at,
-        State::Holding(Holding { trusted_until, next_beat, in_flight }) => match in_flight {
-            Some(_) => Some(*trusted_until),
-            None => Some((*next_beat).min(*trusted_until)),
-        },
+        State::Holding(Holding { trusted_until, next_beat, in_flight, arming, .. }) => {
+            let due = match (in_flight, arming) {
+                (Some(_), _) => *trusted_until,
+                (None, Arming::Wanted { send_at }) => (*next_beat).min(*send_at),
+                (None, Arming::Unarmed | Arming::Done(_)) => *next_beat,
+            };
+            Some(due.min(*trusted_until))
+        }
         State::Releasing | State::Lost(_) | State::Ended(_) => None,
     }
 }
@@ -171,10 +213,11 @@ fn step_acquiring(
         Input::Acquire(AcquireReply::Acquired { .. }) if acquiring.abandoned => {
             (State::Releasing, vec![Effect::SendRelease])
         }
-        Input::Acquire(AcquireReply::Acquired { took_over_from }) => {
-            let holding = Holding::since(acquiring.sent_at, timing);
+        Input::Acquire(AcquireReply::Acquired { took_over_from, election_moved }) => {
+            let holding = Holding { election_moved, ..Holding::since(acquiring.sent_at, timing) };
             let (state, mut effects) = step_holding(holding, Input::Tick, now, timing);
-            effects.insert(0, Effect::Announce(Notice::Acquired { took_over_from }));
+            let notice = Notice::Acquired { took_over_from };
+            effects.insert(0, Effect::Announce(notice));
             (state, effects)
         }
         Input::Acquire(AcquireReply::Held(holder)) => (State::Ended(Ending::Held(holder)), vec![]),
@@ -199,9 +242,12 @@ fn step_acquiring(
             (State::Releasing, vec![Effect::SendRelease])
         }
         Input::Release => (State::Acquiring(Acquiring { abandoned: true, ..acquiring }), vec![]),
-        Input::Tick | Input::Renew(_) | Input::ReleaseAnswered(_) => {
-            (State::Acquiring(acquiring), vec![])
-        }
+        Input::Tick
+        | Input::Renew(_)
+        | Input::Arm
+        | Input::ArmAnswered(_)
+        | Input::Nudge
+        | Input::ReleaseAnswered(_) => (State::Acquiring(acquiring), vec![]),
     }
 }
 
@@ -209,8 +255,45 @@ impl Holding {
     fn since(sent_at: Mono, timing: Timing) -> Self {
         Self {
             trusted_until: sent_at + timing.trust_window(),
+            election_moved: false,
             next_beat: sent_at + timing.beat(),
             in_flight: None,
+            arming: Arming::Unarmed,
+            nudged: false,
+        }
+    }
+
+    /// What came of the arm, once it is answered.
+    pub fn fence(&self) -> Option<&Fence> {
+        match &self.arming {
+            Arming::Done(fence) => Some(fence),
+            Arming::Unarmed | Arming::Wanted { .. } => None,
+        }
+    }
+
+    /// An acknowledged renewal of the lease, sent at `sent_at`.
+    fn prolonged(self, sent_at: Mono, arming: Arming, timing: Timing) -> Self {
+        let election_moved = self.election_moved;
+        let fresh = Self { arming, election_moved, ..Self::since(sent_at, timing) };
+        // The command may have been carried out before what nudged us happened: ask once more.
+        if self.nudged { Self { next_beat: sent_at, ..fresh } } else { fresh }
+    }
+
+    /// Sends what is due, if nothing is under way.
+    fn send_due(self, now: Mono) -> (State, Vec<Effect>) {
+        // Renewals go first: an arm may have to wait for a zombie's transaction.
+        let due = match self.arming {
+            _ if self.in_flight.is_some() => None,
+            _ if now >= self.next_beat => Some(Effect::SendRenew),
+            Arming::Wanted { send_at } if now >= send_at => Some(Effect::SendArm),
+            Arming::Unarmed | Arming::Wanted { .. } | Arming::Done(_) => None,
+        };
+        match due {
+            Some(effect) => {
+                let in_flight = Some(now);
+                (State::Holding(Self { in_flight, nudged: false, ..self }), vec![effect])
+            }
+            None => (State::Holding(self), vec![]),
         }
     }
 }
@@ -222,26 +305,51 @@ fn step_holding(holding: Holding, input: Input, now: Mono, timing: Timing) -> (S
     }
     match (input, holding.in_flight) {
         (Input::Release, _) => (State::Releasing, vec![Effect::SendRelease]),
-        (Input::Tick, None) if now >= holding.next_beat => {
-            (State::Holding(Holding { in_flight: Some(now), ..holding }), vec![Effect::SendRenew])
+        (Input::Tick, _) => holding.send_due(now),
+        (Input::Arm, _) => {
+            Holding { arming: Arming::Wanted { send_at: now }, ..holding }.send_due(now)
         }
-        (Input::Renew(RenewReply::Renewed { beats }), Some(sent_at)) => (
-            State::Holding(Holding::since(sent_at, timing)),
-            vec![Effect::Announce(Notice::Renewed { beats })],
-        ),
-        (Input::Renew(RenewReply::Gone), _) => lose(LossCause::Superseded),
-        (Input::Renew(RenewReply::Unknown(fault)), _) => (
-            State::Holding(Holding { in_flight: None, next_beat: now + timing.retry(), ..holding }),
-            vec![Effect::Announce(Notice::RenewalFailed(fault))],
-        ),
+        (Input::Nudge, None) => Holding { next_beat: now, ..holding }.send_due(now),
+        (Input::Nudge, Some(_)) => (State::Holding(Holding { nudged: true, ..holding }), vec![]),
+        (Input::Renew(RenewReply::Renewed { beats }), Some(sent_at)) => {
+            let arming = holding.arming.clone();
+            let (state, effects) = holding.prolonged(sent_at, arming, timing).send_due(now);
+            (state, announcing(Notice::Renewed { beats }, effects))
+        }
+        (Input::ArmAnswered(ArmReply::Armed { token }), Some(sent_at)) => {
+            let armed = holding.prolonged(sent_at, Arming::Done(Fence::Up(token)), timing);
+            let (state, effects) = armed.send_due(now);
+            (state, announcing(Notice::Armed { token }, effects))
+        }
+        (Input::Renew(RenewReply::Gone) | Input::ArmAnswered(ArmReply::Gone), _) => {
+            lose(LossCause::Superseded)
+        }
+        (Input::Renew(RenewReply::Unknown(fault)), _) => {
+            let next_beat = now + timing.retry();
+            let state = State::Holding(Holding { in_flight: None, next_beat, ..holding });
+            (state, vec![Effect::Announce(Notice::RenewalFailed(fault))])
+        }
+        (Input::ArmAnswered(ArmReply::Unknown(_)), _) => {
+            let arming = Arming::Wanted { send_at: now + timing.retry() };
+            (State::Holding(Holding { in_flight: None, arming, ..holding }), vec![])
+        }
+        (Input::ArmAnswered(ArmReply::Refused(fault)), _) => {
+            let arming = Arming::Done(Fence::Refused(fault));
+            (State::Holding(Holding { in_flight: None, arming, ..holding }), vec![])
+        }
         (
-            Input::Tick
-            | Input::Renew(RenewReply::Renewed { .. })
+            Input::Renew(RenewReply::Renewed { .. })
+            | Input::ArmAnswered(ArmReply::Armed { .. })
             | Input::Acquire(_)
             | Input::ReleaseAnswered(_),
             _,
         ) => (State::Holding(holding), vec![]),
     }
+}
+
+fn announcing(notice: Notice, mut effects: Vec<Effect>) -> Vec<Effect> {
+    effects.insert(0, Effect::Announce(notice));
+    effects
 }
 
 fn step_releasing(input: Input) -> (State, Vec<Effect>) {
@@ -255,9 +363,13 @@ fn step_releasing(input: Input) -> (State, Vec<Effect>) {
         Input::ReleaseAnswered(ReleaseReply::Unknown(fault)) => {
             (State::Ended(Ending::ReleaseUnknown(fault)), vec![])
         }
-        Input::Tick | Input::Acquire(_) | Input::Renew(_) | Input::Release => {
-            (State::Releasing, vec![])
-        }
+        Input::Tick
+        | Input::Acquire(_)
+        | Input::Renew(_)
+        | Input::Arm
+        | Input::ArmAnswered(_)
+        | Input::Nudge
+        | Input::Release => (State::Releasing, vec![]),
     }
 }
 

@@ -72,6 +72,20 @@ impl Timing {
         self.ttl * 19 / 20
     }
 
+    /// How long an expired lease of our kind must stand still before it is taken when the primary has
+    /// changed since it was written: the new primary's clock may run ahead. As long as its holder may
+    /// trust it; a shorter grace would rob a holder that misses its renewals meanwhile.
+    pub fn grace(self) -> Duration {
+        self.trust_window()
+    }
+
+    /// How long a lease of our kind must be seen to stand still before it is taken whatever its
+    /// `expiresAt` says. Its holder's own trust window, which needs no server's clock, has closed by
+    /// then.
+    pub fn observation(self) -> Duration {
+        self.ttl * 11 / 10
+    }
+
     /// How long the servers may take to replicate one of our writes to a majority.
     pub fn write_timeout(self) -> Duration {
         (self.ttl / 6).min(Duration::from_secs(5))

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::{Inputs, Plan, Problem, Selection, Step, entries_by_name, same_stem_twice};
-use crate::changelog::entry::{Entry, Status};
+use crate::changelog::entry::Entry;
 use crate::migration::{Direction, MigrationFile, MigrationName};
 
 pub(super) fn plan(
@@ -16,7 +16,7 @@ pub(super) fn plan(
     // Latest first: by when it was applied, then by name. An entry whose `down` was interrupted is
     // still to be reverted.
     let mut revertible: Vec<(MigrationName, &Entry)> =
-        entries.into_iter().filter(|(_, entry)| is_revertible(entry)).collect();
+        entries.into_iter().filter(|(_, entry)| entry.is_revertible()).collect();
     revertible.sort_by(|(a, x), (b, y)| {
         Reverse(x.applied_at).cmp(&Reverse(y.applied_at)).then_with(|| b.cmp_code_units(a))
     });
@@ -42,14 +42,6 @@ pub(super) fn plan(
         problems.push(Problem::Edited { names: edited });
     }
     if problems.is_empty() { Ok(plan) } else { Err(problems) }
-}
-
-fn is_revertible(entry: &Entry) -> bool {
-    match entry.status {
-        Status::Applied => true,
-        Status::Running => entry.direction == Some(Direction::Down),
-        Status::Failed | Status::Reverted | Status::Other(_) => false,
-    }
 }
 
 fn is_edited(file: &MigrationFile, entry: &Entry) -> bool {
@@ -85,13 +77,13 @@ fn choose<'a>(
         Selection::Steps(count) => {
             all().take(usize::try_from(*count).unwrap_or(usize::MAX)).collect()
         }
-        Selection::File(name) => {
-            let found: Chosen<'a> = all().filter(|(known, _)| *known == name).collect();
-            if found.is_empty() {
+        Selection::To(name) | Selection::File(name) => {
+            let Some(place) = revertible.iter().position(|(known, _)| known == name) else {
                 let applied = all().map(|(known, _)| known.to_string()).collect();
                 return Err(Problem::NotApplied { name: name.to_string(), applied });
-            }
-            found
+            };
+            let kept = matches!(selection, Selection::To(_));
+            if kept { all().take(place).collect() } else { all().skip(place).take(1).collect() }
         }
     };
     Ok(chosen)

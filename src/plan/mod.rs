@@ -10,7 +10,9 @@
 //! under the lock is judged there: an entry that is `running` may be alive before.
 
 mod down;
+mod mark;
 mod problem;
+mod redo;
 mod up;
 
 use std::collections::{HashMap, HashSet};
@@ -28,11 +30,11 @@ use crate::migration::{Direction, MigrationFile, MigrationName};
 pub enum Request {
     /// Apply.
     Up {
-        /// Only this file.
-        file: Option<MigrationName>,
+        /// Which of the files.
+        scope: Scope,
         /// A batch for each migration.
         step: bool,
-        /// Run `file` although it is applied.
+        /// Run a named file although it is applied.
         force: bool,
     },
     /// Revert.
@@ -42,6 +44,59 @@ pub enum Request {
         /// Revert although the file was edited.
         force: bool,
     },
+    /// Revert and apply again, by the file as it is now.
+    Redo {
+        /// Which one; `None` is the latest.
+        file: Option<MigrationName>,
+    },
+    /// Change an entry by hand. No body runs.
+    Mark {
+        /// Which one.
+        name: MigrationName,
+        /// Into what.
+        state: MarkAs,
+        /// Why.
+        reason: Option<String>,
+    },
+}
+
+/// What a person says of a migration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MarkAs {
+    /// It is done, by the file as it is now.
+    Applied,
+    /// It is not done.
+    Pending,
+}
+
+/// Which files an `up` is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    /// All of them.
+    All,
+    /// Those up to and including this one.
+    Through(MigrationName),
+    /// This one.
+    File(MigrationName),
+}
+
+impl Scope {
+    fn covers(&self, name: &MigrationName) -> bool {
+        match self {
+            Self::All => true,
+            Self::Through(last) => name.cmp_code_units(last).is_le(),
+            Self::File(only) => name == only,
+        }
+    }
+
+    /// The file that it names.
+    fn named(&self) -> Option<&MigrationName> {
+        match self {
+            Self::All => None,
+            Self::Through(name) | Self::File(name) => Some(name),
+        }
+    }
 }
 
 /// Which applied migrations to revert.
@@ -53,17 +108,26 @@ pub enum Selection {
     Batch(i64),
     /// This many, the latest first.
     Steps(u32),
+    /// What was applied after this one, which stays.
+    To(MigrationName),
     /// This one.
     File(MigrationName),
 }
 
 impl Request {
-    /// Which export it runs.
-    pub fn direction(&self) -> Direction {
+    /// The command's name, as the lock shows it.
+    pub fn operation(&self) -> &'static str {
         match self {
-            Self::Up { .. } => Direction::Up,
-            Self::Down { .. } => Direction::Down,
+            Self::Up { .. } => "up",
+            Self::Down { .. } => "down",
+            Self::Redo { .. } => "redo",
+            Self::Mark { .. } => "mark",
         }
+    }
+
+    /// Does it run bodies?
+    pub fn runs_bodies(&self) -> bool {
+        !matches!(self, Self::Mark { .. })
     }
 }
 
@@ -78,6 +142,18 @@ pub struct Policy {
     pub on_interrupted: OnInterrupted,
     /// What to do about a pending file that sorts before an applied one.
     pub out_of_order: OutOfOrder,
+    /// What to do about another tool's changelog beside one without anything of our own.
+    pub foreign: Foreign,
+}
+
+/// What to do about files that another tool has applied, as its changelog says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Foreign {
+    /// Refuse to apply them again.
+    #[default]
+    Refuse,
+    /// Apply them.
+    Ignore,
 }
 
 /// What to do about a pending file that sorts before an applied one.
@@ -156,9 +232,19 @@ impl Plan {
     /// Everything that stands in the way, in the order in which it was met; never an empty list.
     pub fn new(request: &Request, inputs: Inputs<'_>) -> Result<Self, Vec<Problem>> {
         match request {
-            Request::Up { file, step, force } => up::plan(file.as_ref(), *step, *force, inputs),
+            Request::Up { scope, step, force } => up::plan(scope, *step, *force, inputs),
             Request::Down { selection, force } => down::plan(selection, *force, inputs),
+            Request::Redo { file } => redo::first_half(file.as_ref(), inputs),
+            Request::Mark { name, state, .. } => mark::plan(name, *state, inputs),
         }
+    }
+
+    /// The second half of a redo: what its first half has reverted is applied again.
+    ///
+    /// # Errors
+    /// As for [`Plan::new`], from a changelog that has changed since the first half was planned.
+    pub fn again(name: &MigrationName, inputs: Inputs<'_>) -> Result<Self, Vec<Problem>> {
+        redo::second_half(name, inputs)
     }
 
     /// Checks what the files export, as far as this plan needs it, and keeps the facts.

@@ -95,6 +95,22 @@ pub enum Problem {
         /// How it ended.
         unfinished: Unfinished,
     },
+    /// Another tool has applied what is pending here.
+    #[error(
+        "{tool} has applied {} already, as \"{}\" says: `{command}` takes its history over",
+        few(names),
+        collection.escape_debug()
+    )]
+    ForeignChangelog {
+        /// Where it says so.
+        collection: String,
+        /// The tool.
+        tool: &'static str,
+        /// What imports it.
+        command: String,
+        /// The pending migrations.
+        names: Vec<String>,
+    },
     /// A `down` was interrupted: neither applied nor reverted.
     #[error("the down of \"{}\" was interrupted: it is neither applied nor reverted", name.escape_debug())]
     InterruptedDown {
@@ -120,6 +136,7 @@ impl Problem {
             Self::NotApplied { .. } => "NOT_APPLIED",
             Self::NoSuchBatch { .. } => "INVALID_ARGUMENT",
             Self::NeedsALook { .. } | Self::InterruptedDown { .. } => "MIGRATION_INTERRUPTED",
+            Self::ForeignChangelog { .. } => "FOREIGN_CHANGELOG",
         }
     }
 }
@@ -137,6 +154,15 @@ pub struct Warning {
 
 fn list(names: &[String]) -> String {
     names.iter().map(|name| name.escape_debug().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// The first few: a whole history would hide what to do about it.
+fn few(names: &[String]) -> String {
+    const FEW: usize = 3;
+    match names.get(FEW..) {
+        None | Some([]) => list(names),
+        Some(more) => format!("{} and {} more", list(&names[..FEW]), more.len()),
+    }
 }
 
 fn files(names: &[String]) -> &'static str {

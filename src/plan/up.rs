@@ -1,14 +1,14 @@
 //! The plan of an `up`.
 
 use super::{
-    Inputs, OutOfOrder, Plan, Problem, Step, Vantage, Warning, drift, entries_by_name,
+    Inputs, OutOfOrder, Plan, Problem, Scope, Step, Vantage, Warning, drift, entries_by_name,
     same_stem_twice,
 };
 use crate::changelog::entry::{Entry, Status};
 use crate::migration::{Direction, MigrationFile, MigrationName};
 
 pub(super) fn plan(
-    named: Option<&MigrationName>,
+    scope: &Scope,
     step: bool,
     force: bool,
     inputs: Inputs<'_>,
@@ -17,11 +17,10 @@ pub(super) fn plan(
     let mut warnings = Vec::new();
     let entries = entries_by_name(inputs.entries);
 
-    let chosen: Vec<&MigrationFile> = match named {
-        None => inputs.files.iter().collect(),
-        Some(name) => inputs.files.iter().filter(|file| file.name == *name).collect(),
-    };
-    if let (Some(name), true) = (named, chosen.is_empty()) {
+    let chosen: Vec<&MigrationFile> =
+        inputs.files.iter().filter(|file| scope.covers(&file.name)).collect();
+    let unknown = |name: &&MigrationName| !inputs.files.iter().any(|file| file.name == **name);
+    if let Some(name) = scope.named().filter(unknown) {
         let available = inputs.files.iter().map(|file| file.name.to_string()).collect();
         problems.push(Problem::UnknownFile { name: name.to_string(), available });
     }
@@ -33,7 +32,9 @@ pub(super) fn plan(
         let entry = entries.get(&file.name).copied();
         let applied = entry.is_some_and(Entry::is_applied);
         if applied && !force {
-            plan.skipped.extend(named.cloned());
+            if let Scope::File(name) = scope {
+                plan.skipped.push(name.clone());
+            }
             continue;
         }
         if let Some(entry) = entry.filter(|entry| is_interrupted_down(entry, inputs.vantage)) {
@@ -54,7 +55,7 @@ pub(super) fn plan(
 }
 
 /// One more than the highest batch there ever was, reverted ones included, as 1.x counts.
-fn next_batch(entries: &[Entry]) -> i64 {
+pub(super) fn next_batch(entries: &[Entry]) -> i64 {
     entries.iter().filter_map(|entry| entry.batch).max().unwrap_or(0).saturating_add(1)
 }
 

@@ -7,9 +7,13 @@
 //!        │
 //! ask for the lock ◀─ held: wait, read the changelog again ─ nothing left ─▶ leave
 //!        │
-//! read the changelog again, plan again           (only this plan is carried out)
+//! clear away what past runs left running, raise the fence
+//!        │                                           (`entrance`)
+//! read the changelog again, plan again               (only this plan is carried out)
 //!        │
-//! for each step: claim ─ run ─ settle            (`steps`)
+//! for each step: claim ─ run ─ settle            (`steps`; a mark: `marking`)
+//!        │
+//! redo: read once more, plan the second half, carry it out
 //!        │
 //! release
 //! ```
@@ -20,6 +24,10 @@
 //! - The first error is the one reported; what fails after it is attached to it.
 //! - Whatever happens between acquire and release, the release is sent.
 
+mod entrance;
+mod foreign;
+mod marking;
+mod planning;
 mod report;
 mod steps;
 
@@ -28,23 +36,27 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::watch;
+
+use entrance::{Entrance, Leftovers, Wait};
 pub use report::{Report, ResultStatus, RunError, RunResult, Stopped};
 
 use crate::changelog::entry::Entry;
 use crate::changelog::store::ChangelogStore;
 use crate::clock::Clock;
-use crate::event::Event;
+use crate::event::{EntryFacts, Event};
 use crate::fault::StoreFault;
-use crate::host::{Host, ModuleFacts};
-use crate::lock::keeper::{Lease, LeaseEnd, LeaseGuard, NotAcquired, NoticeSink};
-use crate::lock::lease::{Identity, OwnerToken};
+use crate::host::{Host, ModuleFacts, Wanted};
+use crate::lock::keeper::{Lease, LeaseEnd, LeaseGuard, NoticeSink};
+use crate::lock::lease::{Identity, OwnerToken, RunId};
+use crate::lock::orphans::Orphans;
 use crate::lock::protocol::Notice;
-use crate::lock::store::{Attempt, LockStore};
+use crate::lock::store::LockStore;
 use crate::lock::timing::Timing;
-use crate::lock::wait::{Verdict, WaitPolicy, Waiting};
+use crate::lock::wait::WaitPolicy;
 use crate::metrics::Metrics;
-use crate::migration::{MigrationFile, MigrationName};
-use crate::plan::{Inputs, Plan, Policy, Problem, Request, Vantage};
+use crate::migration::{Direction, MigrationFile, MigrationName};
+use crate::plan::{Plan, Policy, Request, Vantage};
 
 /// One run, as it was asked for.
 #[derive(Debug, Clone)]
@@ -74,31 +86,44 @@ pub struct Runner<G, H, C> {
     host: Arc<H>,
     clock: C,
     job: Job,
+    cancel: Cancel,
     metrics: Arc<Mutex<Metrics>>,
     loaded: HashMap<MigrationName, ModuleFacts>,
     /// Does the server know transactions? Asked when the first step wants one.
     transactions: Option<bool>,
 }
 
-/// The lock's answer to a run.
-enum Entrance {
-    Leased(Box<Lease>),
-    /// Somebody else has done it all in the meantime.
-    NothingLeft(Plan),
+/// The lock's place, opened for one run.
+#[derive(Debug)]
+pub struct Door<L, O> {
+    /// Where the lock lives.
+    pub lock: Arc<L>,
+    /// Where operations of past runs are looked for.
+    pub orphans: O,
 }
 
-/// How long a run has waited for the lock.
-#[derive(Debug, Clone, Copy, Default)]
-struct Wait {
-    waited: bool,
-    lasted: Duration,
+/// How a run hears that it is not wanted any more.
+pub type Cancel = watch::Receiver<Wanted>;
+
+/// What a run has in hand while it carries out its plan.
+struct Permit<'lease> {
+    guard: &'lease LeaseGuard,
+    /// `None` without a lock.
+    fencing: Option<Fencing>,
+}
+
+/// What makes a transaction of this run fail once a later run has begun.
+#[derive(Debug, Clone)]
+struct Fencing {
+    token: i64,
+    command: Vec<u8>,
 }
 
 impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
     /// A run that has not begun.
-    pub fn new(changelog: Arc<G>, host: Arc<H>, clock: C, job: Job) -> Self {
+    pub fn new(changelog: Arc<G>, host: Arc<H>, clock: C, job: Job, cancel: Cancel) -> Self {
         let (metrics, loaded) = (Arc::default(), HashMap::new());
-        Self { changelog, host, clock, job, metrics, loaded, transactions: None }
+        Self { changelog, host, clock, job, cancel, metrics, loaded, transactions: None }
     }
 
     /// Runs. `open_lock` is called only when there is something to do and a lock is wanted.
@@ -108,107 +133,102 @@ impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
     ///
     /// # Cancellation
     /// Dropping the future releases the lock in the background; a body that has begun goes on
-    /// unobserved and its entry stays `running`.
-    pub async fn run<L, F>(
+    /// unobserved, its entry stays `running` and its run stays registered as unsettled.
+    pub async fn run<L, O, F>(
         mut self,
         open_lock: impl FnOnce() -> F + Send,
     ) -> Result<Report, Stopped>
     where
         L: LockStore,
-        F: Future<Output = Result<Arc<L>, StoreFault>> + Send,
+        O: Orphans,
+        F: Future<Output = Result<Door<L, O>, StoreFault>> + Send,
     {
         if self.job.lock.is_none() {
             self.warn("NO_LOCK", "Running without a lock (--no-lock) — concurrent runs are unsafe");
         }
-        let mut plan = self.plan(Vantage::BeforeLock).await?;
+        let mut plan = self.first_plan(Vantage::BeforeLock).await?;
         if plan.steps.is_empty() {
             self.warn_of(&plan);
             return Ok(self.nothing_to_do(&plan, Wait::default()));
         }
-        self.check(&mut plan, Vantage::BeforeLock).await?;
-        let app_name = self.job.identity.run_id.app_name();
-        self.host
-            .connect(app_name)
-            .await
-            .map_err(RunError::Host)?
-            .map_err(RunError::HostConnection)?;
+        if self.job.request.runs_bodies() {
+            self.check(&mut plan, Vantage::BeforeLock).await?;
+            let app_name = self.job.identity.run_id.app_name();
+            let connected = self.host.connect(app_name).await.map_err(RunError::Host)?;
+            connected.map_err(RunError::HostConnection)?;
+        }
         let Some(policy) = self.job.lock else {
-            return self.under_lock(&LeaseGuard::unlocked(), Wait::default()).await;
+            let unlocked = Permit { guard: &LeaseGuard::unlocked(), fencing: None };
+            return self.under_lock(unlocked, None::<&O>, Wait::default()).await;
         };
-        let store = open_lock()
-            .await
-            .map_err(|fault| RunError::Database { doing: "connecting for the lock", fault })?;
-        let (entrance, wait) = self.enter(store, policy).await?;
+        let door = open_lock().await;
+        let door = door.map_err(|fault| RunError::Database { doing: "opening the lock", fault })?;
+        let (entrance, wait) = self.enter(&door.lock, policy).await?;
         match entrance {
             Entrance::NothingLeft(plan) => Ok(self.nothing_to_do(&plan, wait)),
             Entrance::Leased(lease) => {
-                let guard = lease.guard().clone();
-                let outcome = self.under_lock(&guard, wait).await;
-                self.leave(*lease, outcome).await
+                let outcome = self.with_lease(&door, &lease, wait).await;
+                self.leave(*lease, &door.orphans, outcome).await
             }
         }
     }
 
-    /// Asks for the lock until it is ours, nothing is left to do, or the wait is over.
-    async fn enter<L: LockStore>(
-        &self,
-        store: Arc<L>,
-        policy: WaitPolicy,
-    ) -> Result<(Entrance, Wait), RunError> {
-        let began = self.clock.now();
-        let mut waiting = Waiting::new(policy);
-        let mut announced = None;
-        loop {
-            let lasted = self.clock.now().since(began);
-            let wait = Wait { waited: announced.is_some(), lasted };
-            let owner = OwnerToken::random();
-            let attempt = Attempt {
-                owner: owner.clone(),
-                identity: self.job.identity.clone(),
-                timing: self.job.timing,
-            };
-            let notices = self.notices(owner);
-            let store = Arc::clone(&store);
-            let holder = match Lease::acquire(store, self.clock.clone(), attempt, notices).await {
-                Ok(lease) => return Ok((Entrance::Leased(Box::new(lease)), wait)),
-                Err(NotAcquired::Held(holder)) => holder,
-                Err(NotAcquired::Failed(fault)) => {
-                    return Err(RunError::Database { doing: "taking the lock", fault });
-                }
-            };
-            match waiting.judge(&holder, lasted, jitter()) {
-                Verdict::GiveUp => {
-                    let waited_ms = whole_ms(lasted);
-                    return Err(RunError::LockHeld { holder: Box::new(holder), waited_ms });
-                }
-                Verdict::Again(pause) => {
-                    // Once for each holder, not for each look.
-                    if announced.as_ref() != Some(&holder.owner) {
-                        announced = Some(holder.owner.clone());
-                        self.emit(Event::LockWaiting { holder, retry_in_ms: whole_ms(pause) });
-                    }
-                    self.clock.sleep_until(self.clock.now() + pause).await;
-                }
+    async fn with_lease<L: LockStore, O: Orphans>(
+        &mut self,
+        door: &Door<L, O>,
+        lease: &Lease,
+        wait: Wait,
+    ) -> Result<Report, Stopped> {
+        let token = tokio::select! {
+            token = self.make_safe(&*door.lock, &door.orphans, lease) => token?,
+            cause = lease.guard().lost() => {
+                return Err(RunError::Lost { cause, during: None, settled: true }.into());
             }
-            // Most waiters wait for somebody who does their very work.
-            let plan = self.plan(Vantage::BeforeLock).await?;
-            if plan.steps.is_empty() {
-                let lasted = self.clock.now().since(began);
-                return Ok((Entrance::NothingLeft(plan), Wait { waited: true, lasted }));
+            () = self.cancelled() => {
+                return Err(RunError::Cancelled { during: None, settled: true }.into());
             }
-        }
+        };
+        let command = door.lock.fence_command(token);
+        let permit = Permit { guard: lease.guard(), fencing: Some(Fencing { token, command }) };
+        self.under_lock(permit, Some(&door.orphans), wait).await
     }
 
     /// Everything that happens while the lock is ours.
-    async fn under_lock(&mut self, guard: &LeaseGuard, wait: Wait) -> Result<Report, Stopped> {
+    async fn under_lock<O: Orphans>(
+        &mut self,
+        permit: Permit<'_>,
+        orphans: Option<&O>,
+        wait: Wait,
+    ) -> Result<Report, Stopped> {
         let mut plan = self.plan(Vantage::UnderLock).await?;
-        self.check(&mut plan, Vantage::UnderLock).await?;
-        self.warn_of(&plan);
-        if plan.steps.is_empty() {
-            return Ok(self.nothing_to_do(&plan, wait));
+        if self.job.request.runs_bodies() {
+            self.check(&mut plan, Vantage::UnderLock).await?;
         }
+        self.warn_of(&plan);
+        let [step, ..] = &plan.steps[..] else {
+            return Ok(self.nothing_to_do(&plan, wait));
+        };
         let mut results = self.skipped(&plan);
-        steps::carry_out(self, guard, plan, &mut results).await?;
+        match &self.job.request {
+            Request::Mark { reason, .. } => {
+                results.push(self.mark(&permit, step, plan.direction, reason.clone()).await?);
+            }
+            Request::Redo { .. } => {
+                let name = step.name.clone();
+                steps::carry_out(self, &permit, orphans, plan, &mut results).await?;
+                let again = self.again(&name).await;
+                let again = again.map_err(|error| Stopped {
+                    results: results.clone(),
+                    not_started: vec![name.to_string()],
+                    ..error.into()
+                })?;
+                results.extend(self.skipped(&again));
+                steps::carry_out(self, &permit, orphans, again, &mut results).await?;
+            }
+            Request::Up { .. } | Request::Down { .. } => {
+                steps::carry_out(self, &permit, orphans, plan, &mut results).await?;
+            }
+        }
         Ok(self.report(results, wait))
     }
 
@@ -216,9 +236,20 @@ impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
     async fn leave(
         &self,
         lease: Lease,
+        orphans: &impl Orphans,
         outcome: Result<Report, Stopped>,
     ) -> Result<Report, Stopped> {
-        let trouble = match lease.release().await {
+        // A body that has ended may have left writes behind that go on without it. Only when nothing
+        // goes on is there nothing for a later run to look for.
+        let settled = match &outcome {
+            Ok(_) => self.left_nothing(orphans, Leftovers::Warn).await,
+            Err(Stopped { error: RunError::Lost { .. }, .. }) => false,
+            Err(stopped) => {
+                stopped.error.settled() && self.left_nothing(orphans, Leftovers::Stop).await
+            }
+        };
+        let settled = settled.then(|| self.job.identity.run_id.clone());
+        let trouble = match lease.release(settled).await {
             LeaseEnd::Released => None,
             LeaseEnd::Lost(_) | LeaseEnd::AlreadyGone => {
                 Some("the lock was not ours any more when it was to be released".to_owned())
@@ -236,56 +267,33 @@ impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
             .map(|report| Report { metrics: self.metrics(report.metrics.lock_wait_ms), ..report })
     }
 
-    async fn plan(&self, vantage: Vantage) -> Result<Plan, RunError> {
-        let entries = self.entries().await?;
-        let Job { files, policy, request, .. } = &self.job;
-        let inputs = Inputs { files, entries: &entries, policy: *policy, vantage };
-        Plan::new(request, inputs).map_err(RunError::Impossible)
+    /// Returns when the run is told to end.
+    async fn cancelled(&self) {
+        self.not_wanted(Wanted::Cancelled).await;
     }
 
-    async fn entries(&self) -> Result<Vec<Entry>, RunError> {
-        self.changelog
-            .entries(&self.job.identity.namespace)
-            .await
-            .map_err(|fault| RunError::Database { doing: "reading the changelog", fault })
+    /// Returns when there is nobody left to wait for.
+    async fn abandoned(&self) {
+        self.not_wanted(Wanted::Abandoned).await;
     }
 
-    /// Has the host load what it has not loaded yet, and checks the plan against it.
-    async fn check(&mut self, plan: &mut Plan, vantage: Vantage) -> Result<(), RunError> {
-        let names: Vec<_> = plan
-            .steps
-            .iter()
-            .filter(|step| !self.loaded.contains_key(&step.name))
-            .map(|step| step.name.clone())
-            .collect();
-        if !names.is_empty() {
-            let facts = self.host.load(names).await?;
-            self.loaded.extend(facts.into_iter().map(|facts| (facts.name.clone(), facts)));
+    async fn not_wanted(&self, at_least: Wanted) {
+        let mut cancel = self.cancel.clone();
+        if cancel.wait_for(|wanted| *wanted >= at_least).await.is_err() {
+            // Nobody is left who could cancel.
+            std::future::pending().await
         }
-        let policy = self.job.policy;
-        plan.check_exports(&self.loaded, policy, vantage).map_err(RunError::Impossible)?;
-        let transactional = plan.steps.iter().filter(|step| step.transactional(policy));
-        let names: Vec<_> = transactional.map(|step| step.name.to_string()).collect();
-        if names.is_empty() || self.knows_transactions().await? {
-            return Ok(());
-        }
-        Err(RunError::Impossible(vec![Problem::TransactionsUnsupported { names }]))
     }
 
-    async fn knows_transactions(&mut self) -> Result<bool, RunError> {
-        if let Some(known) = self.transactions {
-            return Ok(known);
-        }
-        let known = self.changelog.transactions().await.map_err(|fault| RunError::Database {
-            doing: "asking the server for transactions",
-            fault,
-        })?;
-        self.transactions = Some(known);
-        Ok(known)
+    fn is_cancelled(&self) -> bool {
+        *self.cancel.borrow() >= Wanted::Cancelled
     }
 
     fn skipped(&self, plan: &Plan) -> Vec<RunResult> {
-        let reason = "Already applied";
+        let reason = match plan.direction {
+            Direction::Up => "Already applied",
+            Direction::Down => "Already pending",
+        };
         plan.skipped
             .iter()
             .map(|name| {
@@ -315,14 +323,21 @@ impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
         Metrics { lock_wait_ms, ..counted }
     }
 
-    fn warn_of(&self, plan: &Plan) {
-        for warning in &plan.warnings {
-            self.emit(Event::Warning {
-                code: warning.code,
-                message: warning.message.clone(),
-                context: serde_json::json!({ "names": warning.names }),
-            });
-        }
+    /// A write whose precondition did not hold: says so, and what there is instead.
+    fn conflict(
+        &self,
+        name: String,
+        expected: EntryFacts,
+        found: Option<&Entry>,
+        body_ran: bool,
+    ) -> RunError {
+        let found = found.map(EntryFacts::found);
+        self.emit(Event::ClaimConflict {
+            name: name.clone(),
+            expected: expected.clone(),
+            found: found.clone(),
+        });
+        RunError::Conflict { name, expected, found, body_ran }
     }
 
     fn warn(&self, code: &'static str, message: &str) {
@@ -337,21 +352,26 @@ impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
     /// The keeper's notices, as events.
     fn notices(&self, owner: OwnerToken) -> NoticeSink {
         let (metrics, host) = (Arc::clone(&self.metrics), Arc::clone(&self.host));
-        let run_id = self.job.identity.run_id.to_string();
+        let run_id = self.job.identity.run_id.clone();
         Arc::new(move |notice| {
-            let event = match notice {
-                Notice::Acquired { took_over_from } => Event::LockAcquired {
-                    owner: owner.as_str().to_owned(),
-                    run_id: run_id.clone(),
-                    took_over_from: took_over_from.map(|past| past.run_id.unwrap_or_default()),
-                },
-                Notice::Renewed { beats } => Event::LeaseRenewed { beats },
-                Notice::RenewalFailed(fault) => Event::RenewalFailed { message: fault.message },
-                Notice::Lost(cause) => Event::LeaseLost { cause },
-                Notice::Released => Event::LockReleased,
-            };
-            emit(&metrics, host.as_ref(), &event);
+            emit(&metrics, host.as_ref(), &event_of(notice, &owner, &run_id));
         })
+    }
+}
+
+/// A notice of the keeper's, as an event.
+pub(crate) fn event_of(notice: Notice, owner: &OwnerToken, run_id: &RunId) -> Event {
+    match notice {
+        Notice::Acquired { took_over_from } => Event::LockAcquired {
+            owner: owner.as_str().to_owned(),
+            run_id: run_id.to_string(),
+            took_over_from: took_over_from.map(|past| past.run_id.unwrap_or_default()),
+        },
+        Notice::Armed { token } => Event::LockArmed { fencing_token: token },
+        Notice::Renewed { beats } => Event::LeaseRenewed { beats },
+        Notice::RenewalFailed(fault) => Event::RenewalFailed { message: fault.message },
+        Notice::Lost(cause) => Event::LeaseLost { cause },
+        Notice::Released => Event::LockReleased,
     }
 }
 

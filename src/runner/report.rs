@@ -7,7 +7,7 @@ use crate::event::{EntryFacts, Finished};
 use crate::fault::StoreFault;
 use crate::host::{HostError, HostGone};
 use crate::lock::lease::Holder;
-use crate::lock::protocol::LossCause;
+use crate::lock::lease::LossCause;
 use crate::metrics::Metrics;
 use crate::migration::Direction;
 use crate::plan::Problem;
@@ -134,7 +134,7 @@ pub enum RunError {
         error: HostError,
     },
     /// The lease ended while we were at work. Nothing was recorded after that.
-    #[error("The migration lock was lost mid-run ({})", loss(*cause))]
+    #[error("The migration lock was lost mid-run ({}){}", loss(*cause), left(during.as_deref(), *settled))]
     Lost {
         /// Why.
         cause: LossCause,
@@ -142,6 +142,22 @@ pub enum RunError {
         during: Option<String>,
         /// Had its body ended when the run stopped?
         settled: bool,
+    },
+    /// The user wanted the run to end. What was done is recorded.
+    #[error("The run was cancelled{}", left(during.as_deref(), *settled))]
+    Cancelled {
+        /// What was running.
+        during: Option<String>,
+        /// Had its body ended when the run stopped?
+        settled: bool,
+    },
+    /// Operations of an earlier run go on, although they were told to stop. Nothing ran.
+    #[error("Operations of an earlier run are still running on the server: {}", operations.join(", "))]
+    Orphans {
+        /// The run that left them.
+        run_id: String,
+        /// What they are.
+        operations: Vec<String>,
     },
     /// An entry was not as it was read; it is left as it was found.
     #[error("The changelog entry of \"{}\" was changed by somebody else", name.escape_debug())]
@@ -172,6 +188,25 @@ pub enum RunError {
     Host(#[from] HostGone),
 }
 
+impl RunError {
+    /// Has every body of the run ended?
+    pub fn settled(&self) -> bool {
+        match self {
+            Self::Lost { settled, .. } | Self::Cancelled { settled, .. } => *settled,
+            Self::Host(_) => false,
+            Self::Impossible(_)
+            | Self::LockHeld { .. }
+            | Self::Database { .. }
+            | Self::HostConnection(_)
+            | Self::Migration { .. }
+            | Self::Hook { .. }
+            | Self::Orphans { .. }
+            | Self::Conflict { .. }
+            | Self::OutcomeUnknown { .. } => true,
+        }
+    }
+}
+
 fn problem_list(problems: &[Problem]) -> String {
     match problems {
         [only] => only.to_string(),
@@ -182,10 +217,21 @@ fn problem_list(problems: &[Problem]) -> String {
     }
 }
 
+fn left(during: Option<&str>, settled: bool) -> String {
+    match during.map(str::escape_debug) {
+        None => String::new(),
+        Some(name) if settled => format!(" while \"{name}\" was running"),
+        Some(name) => {
+            format!(" while \"{name}\" was running, and its body did not end when told to")
+        }
+    }
+}
+
 fn loss(cause: LossCause) -> &'static str {
     match cause {
         LossCause::Superseded => "a renewal found that it is not ours any more",
         LossCause::Deadline => "no renewal was acknowledged in time",
+        LossCause::Fenced => "a later run has begun",
     }
 }
 

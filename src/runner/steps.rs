@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use super::{ResultStatus, RunError, RunResult, Runner, Stopped};
+use super::{Permit, ResultStatus, RunError, RunResult, Runner, Stopped};
 use crate::changelog::entry::{Entry, EntryError};
 use crate::changelog::store::{ChangelogStore, Claim, Outcome, Settlement, Written};
 use crate::clock::Clock;
 use crate::event::{EntryFacts, Event, Finished};
-use crate::host::{BodyCall, BodyReply, HookCall, Host, HostError, HostGone, StopReason};
-use crate::lock::keeper::LeaseGuard;
-use crate::lock::protocol::LossCause;
+use crate::host::{BodyCall, BodyReply, HookCall, Host, HostError, StopReason};
+use crate::lock::lease::LossCause;
+use crate::lock::orphans::Orphans;
 use crate::migration::Direction;
 use crate::plan::{Plan, Step};
 
@@ -17,16 +17,17 @@ use crate::plan::{Plan, Step};
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Runs every step of a plan; `results` grows as they are done.
-pub(super) async fn carry_out<G: ChangelogStore, H: Host, C: Clock>(
+pub(super) async fn carry_out<G: ChangelogStore, H: Host, C: Clock, O: Orphans>(
     runner: &Runner<G, H, C>,
-    guard: &LeaseGuard,
+    permit: &Permit<'_>,
+    orphans: Option<&O>,
     plan: Plan,
     results: &mut Vec<RunResult>,
 ) -> Result<(), Stopped> {
     let names: Vec<String> = plan.steps.iter().map(|step| step.name.to_string()).collect();
     let direction = plan.direction;
     runner.emit(Event::Planned { direction, names: names.clone() });
-    let stage = Stage { runner, guard, direction, total: names.len() };
+    let stage = Stage { runner, permit, orphans, direction, total: names.len() };
     let stopped = |error: RunError, suppressed, results: &[RunResult], begun: usize| Stopped {
         error,
         suppressed,
@@ -35,6 +36,10 @@ pub(super) async fn carry_out<G: ChangelogStore, H: Host, C: Clock>(
     };
     stage.hook(HookCall::BeforeAll).await.map_err(|error| stopped(error, vec![], results, 0))?;
     for (index, step) in plan.steps.into_iter().enumerate() {
+        if runner.is_cancelled() {
+            let cancelled = RunError::Cancelled { during: None, settled: true };
+            return Err(stopped(cancelled, vec![], results, index));
+        }
         match stage.step(index, &step).await {
             Ok(done) => results.push(done),
             Err(failure) => {
@@ -55,9 +60,11 @@ pub(super) async fn carry_out<G: ChangelogStore, H: Host, C: Clock>(
 }
 
 /// What all steps of a run share.
-struct Stage<'a, G, H, C> {
+struct Stage<'a, G, H, C, O> {
     runner: &'a Runner<G, H, C>,
-    guard: &'a LeaseGuard,
+    permit: &'a Permit<'a>,
+    /// Where our own operations are stopped; `None` without a lock.
+    orphans: Option<&'a O>,
     direction: Direction,
     total: usize,
 }
@@ -79,7 +86,7 @@ impl Failure {
     }
 }
 
-impl<G: ChangelogStore, H: Host, C: Clock> Stage<'_, G, H, C> {
+impl<G: ChangelogStore, H: Host, C: Clock, O: Orphans> Stage<'_, G, H, C, O> {
     async fn step(&self, index: usize, step: &Step) -> Result<RunResult, Failure> {
         let name = step.name.to_string();
         let before = HookCall::BeforeEach { name: name.clone() };
@@ -114,6 +121,11 @@ impl<G: ChangelogStore, H: Host, C: Clock> Stage<'_, G, H, C> {
             BodyReply::Threw { error, .. } => {
                 Err(self.threw(&name, &entry, error, transaction).await)
             }
+            BodyReply::Fenced { .. } => Err(Failure::after_body(RunError::Lost {
+                cause: LossCause::Fenced,
+                during: Some(name),
+                settled: true,
+            })),
             BodyReply::Conflict { .. } => {
                 Err(Failure::after_body(self.conflict(&name, &entry).await))
             }
@@ -142,12 +154,12 @@ impl<G: ChangelogStore, H: Host, C: Clock> Stage<'_, G, H, C> {
             service: job.service.clone(),
         };
         let name = step.name.to_string();
-        let proof = self.guard.proof().ok_or_else(|| self.lost(None))?;
+        let proof = self.permit.guard.proof().ok_or_else(|| self.lost(None))?;
         match self.runner.changelog.claim(&proof, &claim).await {
             Written::Done(entry) => Ok(Claimed::Ours(entry)),
             Written::Conflict(found) => {
                 let expected = EntryFacts::expected(&step.expected, step.last_run.as_deref());
-                let conflict = self.note_conflict(&name, expected, found.as_ref(), false);
+                let conflict = self.runner.conflict(name.clone(), expected, found.as_ref(), false);
                 let done = self.direction == Direction::Up && found.is_some_and(|e| e.is_applied());
                 if done { Ok(Claimed::DoneByAnother) } else { Err(conflict) }
             }
@@ -174,41 +186,71 @@ impl<G: ChangelogStore, H: Host, C: Clock> Stage<'_, G, H, C> {
             let settlement = self.settlement(entry, self.success(None));
             self.runner.changelog.settle_command(&settlement)
         });
+        let fencing = self.permit.fencing.as_ref();
         let body = self.runner.host.run(BodyCall {
             name: step.name.clone(),
             direction: self.direction,
             run_id: self.runner.job.identity.run_id.to_string(),
-            fencing_token: None,
+            fencing_token: fencing.map(|fencing| fencing.token),
             settle,
+            fence: fencing.map(|fencing| fencing.command.clone()),
         });
         tokio::pin!(body);
-        let cause = tokio::select! {
+        let reason = tokio::select! {
             reply = &mut body => return reply.map_err(|gone| Failure::after_body(gone.into())),
-            cause = self.guard.lost() => cause,
+            cause = self.permit.guard.lost() => StopReason::LeaseLost(cause),
+            () = self.runner.cancelled() => StopReason::Cancelled,
         };
-        self.runner.host.abort(StopReason::LeaseLost(cause));
+        self.runner.host.abort(reason);
         let until = self.runner.clock.now() + GRACE;
-        let settled: Option<Result<BodyReply, HostGone>> = tokio::select! {
-            reply = &mut body => Some(reply),
-            () = self.runner.clock.sleep_until(until) => None,
+        let ending = async {
+            tokio::select! {
+                reply = &mut body => Some(reply),
+                () = self.runner.clock.sleep_until(until) => None,
+                () = self.runner.abandoned() => None,
+            }
         };
-        let name = step.name.to_string();
-        Err(Failure::after_body(RunError::Lost {
-            cause,
-            during: Some(name),
-            settled: settled.is_some(),
-        }))
+        // What the body has sent is still running on the server; it shall end together with it.
+        let (settled, ()) = tokio::join!(ending, async {
+            if let StopReason::LeaseLost(_) = reason {
+                self.stop_operations().await;
+            }
+        });
+        let during = Some(step.name.to_string());
+        match (reason, settled) {
+            (StopReason::LeaseLost(cause), settled) => {
+                let settled = settled.is_some();
+                Err(Failure::after_body(RunError::Lost { cause, during, settled }))
+            }
+            // A body that ends when it is told to ends as any other does.
+            (StopReason::Cancelled, Some(reply)) => {
+                reply.map_err(|gone| Failure::after_body(gone.into()))
+            }
+            (StopReason::Cancelled, None) => {
+                self.stop_operations().await;
+                Err(Failure::after_body(RunError::Cancelled { during, settled: false }))
+            }
+        }
+    }
+
+    async fn stop_operations(&self) {
+        if let Some(orphans) = self.orphans {
+            self.runner.stop_own_operations(orphans).await;
+        }
     }
 
     /// Records what a body came to.
     async fn settle(&self, name: &str, entry: &Entry, outcome: Outcome) -> Result<(), RunError> {
-        let proof = self.guard.proof().ok_or_else(|| self.lost(Some(name)))?;
+        let proof = self.permit.guard.proof().ok_or_else(|| self.lost(Some(name)))?;
         let settlement = self.settlement(entry, outcome);
         match self.runner.changelog.settle(&proof, &settlement).await {
             Written::Done(_) => Ok(()),
-            Written::Conflict(found) => {
-                Err(self.note_conflict(name, EntryFacts::found(entry), found.as_ref(), true))
-            }
+            Written::Conflict(found) => Err(self.runner.conflict(
+                name.to_owned(),
+                EntryFacts::found(entry),
+                found.as_ref(),
+                true,
+            )),
             Written::Unknown(fault) => Err(RunError::OutcomeUnknown {
                 name: name.to_owned(),
                 reason: fault.message,
@@ -245,6 +287,10 @@ impl<G: ChangelogStore, H: Host, C: Clock> Stage<'_, G, H, C> {
             transaction,
         };
         let failed = match recorded {
+            Ok(()) if self.runner.is_cancelled() => {
+                suppressed.push(failed);
+                RunError::Cancelled { during: Some(name.to_owned()), settled: true }
+            }
             Ok(()) => failed,
             // Without the lease the failure says little: the loss is the news.
             Err(lost @ RunError::Lost { .. }) => {
@@ -268,13 +314,13 @@ impl<G: ChangelogStore, H: Host, C: Clock> Stage<'_, G, H, C> {
 
     /// A transactional body whose settle matched nothing: find out what is there instead.
     async fn conflict(&self, name: &str, entry: &Entry) -> RunError {
-        if self.guard.proof().is_none() {
+        if self.permit.guard.proof().is_none() {
             return self.lost(Some(name));
         }
         match self.runner.entries().await {
             Ok(entries) => {
                 let found = entries.iter().find(|now| now.key == entry.key);
-                self.note_conflict(name, EntryFacts::found(entry), found, true)
+                self.runner.conflict(name.to_owned(), EntryFacts::found(entry), found, true)
             }
             Err(error) => error,
         }
@@ -315,25 +361,8 @@ impl<G: ChangelogStore, H: Host, C: Clock> Stage<'_, G, H, C> {
         }
     }
 
-    fn note_conflict(
-        &self,
-        name: &str,
-        expected: EntryFacts,
-        found: Option<&Entry>,
-        body_ran: bool,
-    ) -> RunError {
-        let found = found.map(EntryFacts::found);
-        let name = name.to_owned();
-        self.runner.emit(Event::ClaimConflict {
-            name: name.clone(),
-            expected: expected.clone(),
-            found: found.clone(),
-        });
-        RunError::Conflict { name, expected, found, body_ran }
-    }
-
     fn lost(&self, during: Option<&str>) -> RunError {
-        let cause: LossCause = self.guard.loss();
+        let cause: LossCause = self.permit.guard.loss();
         RunError::Lost { cause, during: during.map(str::to_owned), settled: true }
     }
 

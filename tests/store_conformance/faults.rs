@@ -78,9 +78,19 @@ async fn a_lease_that_has_not_reached_a_majority_is_unknown_until_it_has() {
     assert!(matches!(lock.renew(&attempt.owner).await, RenewReply::Unknown(_)));
     assert_eq!(lock.renew(&attempt.owner).await, RenewReply::Renewed { beats: 3 });
 
+    world.fail("delete", 3, not_replicated()).await;
+    assert!(matches!(lock.release(&attempt.owner, None).await, ReleaseReply::Unknown(_)));
+    assert_eq!(lock.release(&attempt.owner, None).await, ReleaseReply::NotOurs);
+    world.close().await;
+}
+
+#[tokio::test]
+async fn a_release_that_deleted_without_a_reply_knows_its_own_work() {
+    let Some(world) = failing_replica_set(Retries::Off).await else { return };
+    let (lock, attempt) = (world.lock(), attempt());
+    assert!(is_acquired(&lock.acquire(&attempt).await));
     world.fail("delete", 1, not_replicated()).await;
-    assert!(matches!(lock.release(&attempt.owner).await, ReleaseReply::Unknown(_)));
-    assert_eq!(lock.release(&attempt.owner).await, ReleaseReply::NotOurs);
+    assert_eq!(lock.release(&attempt.owner, None).await, ReleaseReply::Released);
     world.close().await;
 }
 

@@ -51,7 +51,7 @@ async fn a_free_lock_is_taken_and_the_document_says_by_whom(world: &impl LockWor
     let mut attempt = attempt();
     attempt.identity.namespace = Namespace::new(Some("orders".to_owned()));
     let reply = world.lock().acquire(&attempt).await;
-    assert_eq!(reply, AcquireReply::Acquired { took_over_from: None });
+    assert_eq!(reply, AcquireReply::Acquired { took_over_from: None, election_moved: false });
 
     let document = world.document().await.expect("a lock document");
     for (field, value) in [
@@ -74,7 +74,8 @@ async fn a_free_lock_is_taken_and_the_document_says_by_whom(world: &impl LockWor
     let locked_at = field_ms(&document, "lockedAt");
     assert_eq!(field_ms(&document, "acquiredAt"), locked_at);
     assert_eq!(field_ms(&document, "expiresAt"), locked_at + 60_000);
-    assert!(!document.contains_key("prev"));
+    assert!(!document.contains_key("prev") && !document.contains_key("fence"));
+    assert_eq!(document.get("electionId"), world.election().await.as_ref());
 }
 
 async fn the_default_namespace_is_an_absent_field(world: &impl LockWorld) {
@@ -113,14 +114,14 @@ async fn contend(world: &impl LockWorld) -> (Vec<AcquireReply>, usize) {
 
 async fn of_sixteen_contenders_exactly_one_acquires(world: &impl LockWorld) {
     for round in 0..100 {
-        let now = world.now().await;
+        let (now, election) = (world.now().await, world.election().await);
         // Missing, expired, and left by 1.x, in turn.
         world
             .plant(match round % 3 {
                 0 => None,
                 1 => Some(json!({
                     "owner": "a", "leaseOwner": "a", "lockedAt": { "$date": now - 61_000 },
-                    "expiresAt": { "$date": now - 1_000 },
+                    "expiresAt": { "$date": now - 1_000 }, "electionId": election,
                 })),
                 _ => Some(json!({ "owner": "a", "lockedAt": { "$date": now - 61_000 } })),
             })
@@ -153,7 +154,9 @@ async fn an_acquire_that_is_sent_again_recognises_its_own_lease(world: &impl Loc
     world.age(Duration::from_secs(5)).await;
     let again = world.lock().acquire(&attempt).await;
     for reply in [first, again] {
-        let AcquireReply::Acquired { took_over_from: Some(previous) } = reply else {
+        let AcquireReply::Acquired { took_over_from: Some(previous), election_moved: false } =
+            reply
+        else {
             panic!("the lease is ours, after somebody: {reply:?}")
         };
         assert_eq!(previous.owner.as_deref(), Some(predecessor.owner.as_str()));
@@ -167,7 +170,7 @@ async fn an_acquire_that_is_sent_again_recognises_its_own_lease(world: &impl Loc
 async fn a_lease_that_is_over_is_taken_over_and_its_holder_remembered(world: &impl LockWorld) {
     let dead = acquire(world).await;
     world.age(timing().ttl() + Duration::from_millis(1)).await;
-    let AcquireReply::Acquired { took_over_from: Some(previous) } =
+    let AcquireReply::Acquired { took_over_from: Some(previous), election_moved: false } =
         world.lock().acquire(&attempt()).await
     else {
         panic!("the lease was over")
@@ -217,16 +220,16 @@ async fn a_renewal_after_a_takeover_finds_the_lease_gone(world: &impl LockWorld)
 async fn a_release_deletes_only_ones_own_lease(world: &impl LockWorld) {
     let ours = acquire(world).await;
     let stranger = OwnerToken::random();
-    assert_eq!(world.lock().release(&stranger).await, ReleaseReply::NotOurs);
+    assert_eq!(world.lock().release(&stranger, None).await, ReleaseReply::NotOurs);
     assert!(world.document().await.is_some());
-    assert_eq!(world.lock().release(&ours.owner).await, ReleaseReply::Released);
+    assert_eq!(world.lock().release(&ours.owner, None).await, ReleaseReply::Released);
     assert_eq!(world.document().await, None);
-    assert_eq!(world.lock().release(&ours.owner).await, ReleaseReply::NotOurs);
+    assert_eq!(world.lock().release(&ours.owner, None).await, ReleaseReply::NotOurs);
 }
 
 async fn a_released_lock_can_be_taken_again(world: &impl LockWorld) {
     let first = acquire(world).await;
-    world.lock().release(&first.owner).await;
+    world.lock().release(&first.owner, None).await;
     assert_eq!(world.lock().renew(&first.owner).await, RenewReply::Gone);
     acquire(world).await;
 }

@@ -19,14 +19,14 @@ enum Verdict {
 use Verdict::{Free, Held};
 
 /// Every date is relative to the server's clock: `past` is over for every rule, `recent` is within a
-/// legacy TTL, `future` is yet to come.
-fn shapes(now: i64) -> Vec<(&'static str, Value, Verdict)> {
+/// legacy TTL, `future` is yet to come. Leases of our kind were written under the primary of now.
+fn shapes(now: i64, election: Option<&Value>) -> Vec<(&'static str, Value, Verdict)> {
     let past = json!({ "$date": now - 61_000 });
     let recent = json!({ "$date": now - 10_000 });
     let future = json!({ "$date": now + 60_000 });
     let endless = json!({ "$date": 9_000_000_000_000_000_000_i64 });
-    let ours = |expires_at: &Value| json!({ "owner": "a", "leaseOwner": "a", "lockedAt": past, "expiresAt": expires_at });
-    let versioned = |v: Value| json!({ "v": v, "owner": "a", "leaseOwner": "a", "lockedAt": past, "expiresAt": past });
+    let ours = |expires_at: &Value| json!({ "owner": "a", "leaseOwner": "a", "lockedAt": past, "expiresAt": expires_at, "electionId": election });
+    let versioned = |v: Value| json!({ "v": v, "owner": "a", "leaseOwner": "a", "lockedAt": past, "expiresAt": past, "electionId": election });
     let owned = |owner: Value| json!({ "owner": owner, "leaseOwner": owner, "lockedAt": past, "expiresAt": past });
     let legacy = |locked_at: &Value| json!({ "owner": "a", "lockedAt": locked_at });
     let timed = |locked_at: &Value, expires_at: &Value| json!({ "owner": "a", "lockedAt": locked_at, "expiresAt": expires_at });
@@ -70,7 +70,8 @@ fn shapes(now: i64) -> Vec<(&'static str, Value, Verdict)> {
 
 async fn every_shape_is_judged_and_shown_alike(world: &impl LockWorld) {
     let now = world.now().await;
-    for (name, document, verdict) in shapes(now) {
+    let election = world.election().await;
+    for (name, document, verdict) in shapes(now, election.as_ref()) {
         world.plant(Some(document.clone())).await;
         let shown = world.lock().inspect().await.expect("a reply").expect("a holder");
         let attempt = attempt();
@@ -117,7 +118,8 @@ async fn a_live_runner_of_1_3_that_inherited_a_past_expiry_keeps_its_lock(world:
     assert_eq!(holder.expires_at, Some(now + 60_000));
 
     world.age(Duration::from_secs(61)).await;
-    let AcquireReply::Acquired { took_over_from } = world.lock().acquire(&attempt()).await else {
+    let AcquireReply::Acquired { took_over_from, .. } = world.lock().acquire(&attempt()).await
+    else {
         panic!("a silent runner of 1.3 is gone after its TTL")
     };
     assert_eq!(took_over_from.and_then(|holder| holder.owner).as_deref(), Some("1.3"));

@@ -32,9 +32,15 @@ macro_rules! on_every_store {
     };
 }
 
+mod adopt;
 mod changelog;
 mod changelog_contention;
+mod elections;
 mod faults;
+mod fence;
 mod lock;
 mod lock_shapes;
+mod mark;
+mod orphans;
+mod watch;
 mod worlds;

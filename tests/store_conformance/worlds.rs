@@ -40,6 +40,15 @@ pub trait LockWorld {
 
     /// Makes everything look as if it had been written so much earlier.
     async fn age(&self, by: Duration);
+
+    /// Which election made the primary what it is; `None` where there are none.
+    async fn election(&self) -> Option<Value>;
+
+    /// The highest fencing token; 0 before the first.
+    async fn token(&self) -> i64;
+
+    /// Runs a fence command as somebody else's transaction would; returns its `n`.
+    async fn touch(&self, command: &[u8]) -> u64;
 }
 
 /// A place with a changelog in it.
@@ -100,6 +109,18 @@ impl LockWorld for MemoryWorld {
     async fn age(&self, by: Duration) {
         self.clock.advance(ms(by));
     }
+
+    async fn election(&self) -> Option<Value> {
+        Some(json!({ "$oid": format!("{:024x}", self.lock.elections()) }))
+    }
+
+    async fn token(&self) -> i64 {
+        self.lock.fence().token
+    }
+
+    async fn touch(&self, command: &[u8]) -> u64 {
+        self.lock.apply_fence_command(command)
+    }
 }
 
 impl ChangelogWorld for MemoryWorld {
@@ -129,6 +150,8 @@ impl ChangelogWorld for MemoryWorld {
             host: None,
             origin: None,
             error: None,
+            reason: None,
+            history: Vec::new(),
         });
     }
 
@@ -149,7 +172,9 @@ pub struct MongoWorld {
     pub bystander: Client,
     /// Whom fail points are for.
     pub app_name: String,
-    db_name: String,
+    pub db_name: String,
+    /// Where it is.
+    pub uri: String,
     /// A server has one fail point of a kind, so those who set it take turns.
     _turn: Option<MutexGuard<'static, ()>>,
 }
@@ -201,16 +226,17 @@ impl MongoWorld {
         let bystander = Client::with_options(options).expect("usable options");
         let run = RunId::random();
         let db_name = format!("mmk_conformance_{}", run.as_str().replace('-', ""));
-        let mut options = ConnectOptions::new(uri, &db_name, run.app_name());
+        let mut options = ConnectOptions::new(&uri, &db_name, run.app_name());
         options.max_pool_size = 16;
         let connection = Connection::open(&options).await.expect("a usable connection string");
-        Some(Self { connection, bystander, app_name: run.app_name(), db_name, _turn: None })
+        let app_name = run.app_name();
+        Some(Self { connection, bystander, app_name, db_name, uri, _turn: None })
     }
 
     pub async fn close(self) {
         self.bystander.database(&self.db_name).drop().await.expect("its own database");
         self.connection.close().await;
-        self.bystander.shutdown().await;
+        self.bystander.shutdown().immediate(true).await;
     }
 
     pub fn locks(&self) -> Collection<Document> {
@@ -235,6 +261,27 @@ impl MongoWorld {
         };
         let admin = self.bystander.database("admin");
         admin.run_command(fail_point).await.expect("the server was started with test commands");
+    }
+
+    /// Ends the failures that have not happened yet.
+    pub async fn spare(&self) {
+        self.switch("failCommand", "off").await;
+    }
+
+    /// Lets index builds on documents begin and not end, on the whole server.
+    pub async fn hang_index_builds(&self) {
+        self.switch(HANGING_BUILDS, "alwaysOn").await;
+    }
+
+    /// Lets them end.
+    pub async fn release_index_builds(&self) {
+        self.switch(HANGING_BUILDS, "off").await;
+    }
+
+    async fn switch(&self, fail_point: &str, mode: &str) {
+        let admin = self.bystander.database("admin");
+        let switched = admin.run_command(doc! { "configureFailPoint": fail_point, "mode": mode });
+        switched.await.expect("the server was started with test commands");
     }
 }
 
@@ -281,6 +328,20 @@ impl LockWorld for MongoWorld {
         } };
         let everything = doc! { "_id": LOCK_ID };
         self.locks().update_one(everything, vec![aged]).await.expect("dates can be moved");
+    }
+
+    async fn election(&self) -> Option<Value> {
+        let election = self.connection.hello().await.expect("a greeting").election?;
+        Some(json!({ "$oid": election.to_hex() }))
+    }
+
+    async fn token(&self) -> i64 {
+        let fence = self.locks().find_one(doc! { "_id": "mmk_fence" }).await.expect("a read");
+        fence.map_or(0, |fence| fence.get_i64("token").expect("a long"))
+    }
+
+    async fn touch(&self, command: &[u8]) -> u64 {
+        self.apply(command).await
     }
 }
 
@@ -332,7 +393,7 @@ pub fn identity() -> Identity {
 }
 
 pub fn attempt() -> Attempt {
-    Attempt { owner: OwnerToken::random(), identity: identity(), timing: timing() }
+    Attempt { owner: OwnerToken::random(), identity: identity(), timing: timing(), unmoved: None }
 }
 
 pub fn ms(span: Duration) -> i64 {
@@ -358,12 +419,15 @@ fn report_unset(variable: &str) {
 
 fn to_bson(value: &Value) -> Bson {
     match value {
-        Value::Object(fields) => match fields.get("$date").and_then(Value::as_i64) {
-            Some(ms) => Bson::DateTime(DateTime::from_millis(ms)),
-            None => Bson::Document(
-                fields.iter().map(|(field, value)| (field.clone(), to_bson(value))).collect(),
-            ),
-        },
+        Value::Object(fields) => {
+            let date = fields.get("$date").and_then(Value::as_i64).map(DateTime::from_millis);
+            let id = fields.get("$oid").and_then(Value::as_str).map(ObjectId::parse_str);
+            let id = id.map(|id| Bson::ObjectId(id.expect("twelve bytes in hex")));
+            date.map(Bson::DateTime).or(id).unwrap_or_else(|| {
+                let fields = fields.iter().map(|(field, value)| (field.clone(), to_bson(value)));
+                Bson::Document(fields.collect())
+            })
+        }
         Value::Array(items) => Bson::Array(items.iter().map(to_bson).collect()),
         Value::Number(number) => match number.as_i64() {
             Some(whole) => Bson::Int64(whole),
@@ -387,3 +451,5 @@ fn to_json(value: &Bson) -> Value {
 }
 
 const LOCK_ID: &str = "mmk_lock";
+
+const HANGING_BUILDS: &str = "hangAfterSettingUpIndexBuild";
