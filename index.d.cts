@@ -13,6 +13,7 @@ export declare const MmkError: typeof api.MmkError
 export declare const LockAlreadyHeldError: typeof api.LockAlreadyHeldError
 export declare const LockLostError: typeof api.LockLostError
 export declare const LockOrphansError: typeof api.LockOrphansError
+export declare const RunCancelledError: typeof api.RunCancelledError
 export declare const LockReleaseFailedError: typeof api.LockReleaseFailedError
 export declare const ChangelogConflictError: typeof api.ChangelogConflictError
 export declare const OutcomeUnknownError: typeof api.OutcomeUnknownError
@@ -44,6 +45,7 @@ export type MmkError = api.MmkError
 export type LockAlreadyHeldError = api.LockAlreadyHeldError
 export type LockLostError = api.LockLostError
 export type LockOrphansError = api.LockOrphansError
+export type RunCancelledError = api.RunCancelledError
 export type LockReleaseFailedError = api.LockReleaseFailedError
 export type ChangelogConflictError = api.ChangelogConflictError
 export type OutcomeUnknownError = api.OutcomeUnknownError
@@ -88,6 +90,9 @@ export type RunMigrationsInput = api.RunMigrationsInput
 export type PendingMigrationsInput = api.PendingMigrationsInput
 export type UpOptions = api.UpOptions
 export type DownOptions = api.DownOptions
+export type DryRunOptions = api.DryRunOptions
+export type MarkOptions = api.MarkOptions
+export type ImportOptions = api.ImportOptions
 export type StatusOptions = api.StatusOptions
 export type ForceUnlockOptions = api.ForceUnlockOptions
 export type CreateOptions = api.CreateOptions
@@ -103,6 +108,12 @@ export type LockInfo = api.LockInfo
 export type MigrationRecord = api.MigrationRecord
 export type MigrationStatus = api.MigrationStatus
 export type MigrationOrigin = api.MigrationOrigin
+export type ImportTool = api.ImportTool
+export type ImportChecksumSource = api.ImportChecksumSource
+export type ImportRow = api.ImportRow
+export type ImportRejection = api.ImportRejection
+export type ImportResult = api.ImportResult
+export type MigrateMongoDoc = api.MigrateMongoDoc
 export type LockHolder = api.LockHolder
 export type EventError = api.EventError
 export type ClaimState = api.ClaimState

@@ -70,6 +70,28 @@ export class MigratorKit {
   up(file?: string, options?: UpOptions): Promise<RunResult[]>
   /** Reverts the last batch, or what the arguments name, newest first. */
   down(file?: string, options?: DownOptions): Promise<RunResult[]>
+  /**
+   * Reverts one migration, the latest if none is named, and applies it again, under one lock and by
+   * the file as it is now. What the file imports may come from the module cache.
+   */
+  redo(file?: string): Promise<RunResult[]>
+  /**
+   * What `up` or `down` would do, in the order in which it would be done; rejects where it would
+   * refuse. Loads and checks the files, takes no lock, writes nothing.
+   */
+  dryRun(direction: 'up' | 'down', file?: string, options?: DryRunOptions): Promise<StatusRow[]>
+  /**
+   * Changes the entry of one migration by hand, under the lock; no body runs. `'applied'` says that
+   * it is done: an entry is made if there is none, and the file as it is now is accepted.
+   * `'pending'` says that it is not done, or is undone.
+   */
+  mark(file: string, state: 'applied' | 'pending', options?: MarkOptions): Promise<RunResult>
+
+  /**
+   * Takes over the history of another tool. Entries that are there already are left alone, so it can
+   * be repeated; the source is only read.
+   */
+  import(options?: ImportOptions): Promise<ImportResult>
 
   /** One row for each file and each entry, in file order. Reads only. */
   status(options?: StatusOptions): Promise<StatusRow[]>
@@ -114,10 +136,26 @@ export interface MigrationContext {
   /** The file name. */
   name: string
   direction: 'up' | 'down'
+  /**
+   * A number that rises with every grant of the lock: what it is stored with can tell an older run
+   * from a newer one. `null` without a lock.
+   */
+  fencingToken: number | null
+  /**
+   * Makes a transaction that you opened yourself fail if a later run has begun. Call it as the last
+   * thing before the commit: until then it keeps nobody waiting. Does nothing without a lock.
+   *
+   * @throws {LockLostError} a later run has begun
+   * @throws {InvalidArgumentError} the session has no open transaction
+   */
+  fence(session: ClientSession): Promise<void>
 }
 
 /** What a hook gets: the context without what belongs to a single body. */
-export type HookContext = Omit<MigrationContext, 'session' | 'name' | 'direction'>
+export type HookContext = Omit<
+  MigrationContext,
+  'session' | 'name' | 'direction' | 'fencingToken' | 'fence'
+>
 
 /** `up` or `down` of a migration. What it returns is awaited and ignored. */
 export type MigrationBody = (context: MigrationContext & Db, client: MongoClient) => unknown
@@ -251,10 +289,17 @@ export interface LockOptions {
   lockWaitTimeoutMs?: number
   /** How often to look again where the server can't tell us. Default: chosen by the core. */
   lockPollIntervalMs?: number
+  /**
+   * Ends the run: a wait for the lock at once; otherwise `ctx.signal` aborts, the running body gets
+   * 5 s to settle, and no other is started. What was done stays recorded.
+   */
+  signal?: AbortSignal
 }
 
 export interface RunMigrationsOptions extends MigratorKitOptions, LockOptions {
   onEvent?: (event: MmkEvent) => void
+  /** Run what another tool has applied already, as its changelog beside an empty one of ours says. */
+  forceFresh?: boolean
 }
 
 /** Configuration and options in one object. */
@@ -268,16 +313,57 @@ export interface UpOptions extends LockOptions {
   force?: boolean
   /** Give each migration a batch of its own. */
   step?: boolean
+  /** Apply what is pending up to and including this file. Not together with a file. */
+  to?: string
+  /** Run what another tool has applied already, as its changelog beside an empty one of ours says. */
+  forceFresh?: boolean
 }
 
-/** `file`, `batch` and `steps` exclude each other. */
+/** A file, `to`, `batch` and `steps` exclude each other. */
 export interface DownOptions extends LockOptions {
+  /** Revert everything that was applied after this file, newest first. The file itself stays. */
+  to?: string
   /** Revert this batch instead of the last. */
   batch?: number
   /** Revert this many migrations, newest first. */
   steps?: number
   /** Revert although a file has changed since it was applied. */
   force?: boolean
+}
+
+/** The options of the run that is tried; `batch` and `steps` are for `'down'`. */
+export interface DryRunOptions {
+  to?: string
+  batch?: number
+  steps?: number
+  force?: boolean
+  forceFresh?: boolean
+}
+
+export interface MarkOptions {
+  /** Why: stored in the entry for whoever reads it later. */
+  reason?: string
+}
+
+export interface ImportOptions {
+  /** The collection to read. Default: the tool's usual one, `'changelog'` if none is named. */
+  from?: string
+  /** The collection to write. Default: the configuration's `migrationsCollection`. */
+  to?: string
+  /** Who wrote it. Default: found out by the shape of its documents. */
+  tool?: ImportTool
+  /** Only tell what would be written. */
+  dryRun?: boolean
+  /** Store the source's checksums even when the files have changed since. */
+  trustHash?: boolean
+  /** Leave out migrations whose file is not here, as when several apps share one changelog. */
+  skipMissing?: boolean
+  /** Import although the target has entries and none came from this source. */
+  force?: boolean
+  /** Don't take the lock. Unsafe as soon as anything else can run. Default `false`. */
+  noLock?: boolean
+  /** Ends the import; what was written stays, and the next one goes on from there. */
+  signal?: AbortSignal
 }
 
 export interface StatusOptions {
@@ -343,7 +429,7 @@ export interface RunResult {
   duration?: number
   /** For `up`. */
   batch?: number
-  /** Why it was skipped: `'Already applied'`. */
+  /** Why it was skipped (`'Already applied'`) or marked. */
   reason?: string
   /** Did it run in a transaction? */
   transaction: boolean
@@ -412,10 +498,73 @@ export interface MigrationRecord {
   description?: string
   service?: string
   origin?: MigrationOrigin
+  /** Why it was marked by hand. */
+  reason?: string
+  /** How the entry stood before, newest last, at most ten: docs/formats.md. */
+  history?: Record<string, unknown>[]
 }
 
 export type MigrationStatus = 'applied' | 'reverted' | 'running' | 'failed'
-export type MigrationOrigin = 'mmk' | 'migrate-mongo'
+export type MigrationOrigin = 'mmk' | 'mark' | ImportTool
+
+/** The tools whose changelog can be imported. */
+export type ImportTool =
+  | 'migrate-mongo'
+  | 'mongoat'
+  | 'ts-migrate-mongoose'
+  | 'mongo-migrate-ts'
+  | 'umzug'
+  | 'east'
+
+export type ImportChecksumSource = 'reused' | 'recomputed' | 'missing'
+
+/** An entry that an import wrote, or would write. */
+export interface ImportRow {
+  file: string
+  batch: number
+  /** `null`: the source keeps no times, and the entry gets the time of the import. */
+  appliedAt: Date | null
+  /** `''`: there is nothing to compare the file with. */
+  checksum: string
+  checksumSource: ImportChecksumSource
+}
+
+/** A document that became no entry. */
+export interface ImportRejection {
+  /** Its `_id` as text. */
+  id: string
+  why: 'malformed' | 'notApplied' | 'superseded' | 'noFile'
+  /** The same in words. */
+  reason: string
+  /** The file that the next `up` will run although this document may say that it was applied. */
+  file: string | null
+}
+
+export interface ImportResult {
+  /** The collection that was read. */
+  source: string
+  /** The collection that was written. */
+  target: string
+  /** `null` when the source is empty. */
+  tool: ImportTool | null
+  /** How many entries were written: 0 for a dry run. */
+  imported: number
+  /** How many documents were left out. */
+  skipped: number
+  /** How many migrations had an entry already. */
+  alreadyThere: number
+  dryRun: boolean
+  rows: ImportRow[]
+  rejected: ImportRejection[]
+}
+
+/** A document of migrate-mongo's changelog. */
+export interface MigrateMongoDoc {
+  fileName: string
+  appliedAt: Date
+  fileHash?: string
+  migrationBlock?: number
+}
 
 // ----------------------------------------------------------------------------------------- events
 
@@ -456,7 +605,9 @@ export type MmkEvent =
   | { type: 'lockAcquired'; owner: string; runId: string; tookOverFrom: string | null }
   | { type: 'leaseRenewed'; beats: number }
   | { type: 'renewalFailed'; message: string }
-  | { type: 'leaseLost'; cause: 'superseded' | 'deadline' }
+  | { type: 'lockArmed'; fencingToken: number }
+  | { type: 'orphansFound'; runId: string; operations: string[] }
+  | { type: 'leaseLost'; cause: 'superseded' | 'deadline' | 'fenced' }
   | { type: 'lockReleased' }
   | { type: 'planned'; direction: 'up' | 'down'; names: string[] }
   | {
@@ -476,6 +627,12 @@ export type MmkEvent =
       batch: number | null
       transaction: boolean
     }
+  | {
+      type: 'migrationMarked'
+      name: string
+      status: 'applied' | 'reverted'
+      reason: string | null
+    }
   | { type: 'migrationSkipped'; name: string; reason: string }
   | { type: 'migrationFailed'; name: string; direction: 'up' | 'down'; error: EventError | null }
   | { type: 'claimConflict'; name: string; expected: ClaimState; found: ClaimState | null }
@@ -488,6 +645,7 @@ export type MmkErrorCode =
   | 'LOCK_LOST'
   | 'LOCK_ORPHANS'
   | 'LOCK_RELEASE_FAILED'
+  | 'RUN_CANCELLED'
   | 'CHANGELOG_CONFLICT'
   | 'OUTCOME_UNKNOWN'
   | 'CHECKSUM_MISMATCH'
@@ -550,6 +708,11 @@ export class LockAlreadyHeldError extends CodedError {}
 export class LockLostError extends CodedError {}
 /** Operations of a run that died are still going on on the server. */
 export class LockOrphansError extends CodedError {}
+/**
+ * The run was ended by `signal`, or by a signal to the process. `context.settled` is `false` when the
+ * body that was running did not end in time; `cause` is the reason of your `signal`.
+ */
+export class RunCancelledError extends CodedError {}
 /** The lock could not be released; it frees itself when its lease ends. */
 export class LockReleaseFailedError extends CodedError {}
 /** Someone else moved an entry that this run was about to write. */

@@ -15,11 +15,14 @@ import { describeThrown } from './thrown.js'
 
 /** The driver itself retries a commit once; more than this in all means the server is gone. */
 const COMMIT_ATTEMPTS = 5
+/** The server's code for a document that another transaction has changed since ours began. */
+const WRITE_CONFLICT = 112
 
 /**
  * @typedef {object} Body
  * @property {(session?: ClientSession) => unknown} run
  * @property {Uint8Array | null} settle
+ * @property {Uint8Array | null} fence
  * @property {AbortSignal} signal
  */
 
@@ -68,7 +71,11 @@ async function inTransaction(body, settle, connection, causes, clock) {
     session.startTransaction({ writeConcern: { w: 'majority' } })
     await body.run(session)
     const durationMs = clock.stop()
-    if (!(await settled(settle, session, connection))) return { outcome: 'conflict', durationMs }
+    assertOpen(session)
+    if (!(await matched(settle, session, connection))) return { outcome: 'conflict', durationMs }
+    // Last of all: from here to the commit it keeps later runs from beginning.
+    if (body.fence && !(await isLatest(body.fence, session, connection)))
+      return { outcome: 'fenced', durationMs }
     const failure = await commit(session, body.signal)
     if (failure === null) return { outcome: 'done', durationMs }
     const error = describeThrown(failure.error, causes)
@@ -79,23 +86,43 @@ async function inTransaction(body, settle, connection, causes, clock) {
   }
 }
 
+/** @param {ClientSession} session */
+function assertOpen(session) {
+  if (session.inTransaction()) return
+  throw new Error(
+    'The migration ended its transaction itself: leave commit and abort to mongo-migrate-kit',
+  )
+}
+
 /**
- * The last statement before the commit: did the entry still stand as this run left it?
- * @param {Uint8Array} settle
- * @param {ClientSession} session
+ * Runs one of the core's conditional commands in a transaction: did its precondition still hold?
+ * @param {Uint8Array} command
+ * @param {ClientSession | undefined} session
  * @param {Connection} connection
  */
-async function settled(settle, session, { db, driver }) {
-  if (!session.inTransaction()) {
-    throw new Error(
-      'The migration ended its transaction itself: leave commit and abort to mongo-migrate-kit',
-    )
-  }
-  const command = driver.BSON.deserialize(settle, { promoteValues: false })
-  const reply = await db.command(command, { session })
+export async function matched(command, session, { db, driver }) {
+  const document = driver.BSON.deserialize(command, { promoteValues: false })
+  const reply = await db.command(document, session ? { session } : {})
   const [failed] = reply.writeErrors ?? []
   if (failed) throw Object.assign(new Error(failed.errmsg), { code: failed.code })
   return Number(reply.n) === 1
+}
+
+/**
+ * Has no later run begun? In a transaction, a run that begins meanwhile shows as a write conflict on
+ * the fence, and so does another transaction of our own: asking again outside tells which it was.
+ * @param {Uint8Array} fence
+ * @param {ClientSession} session
+ * @param {Connection} connection
+ */
+export async function isLatest(fence, session, connection) {
+  try {
+    return await matched(fence, session, connection)
+  } catch (/** @type {any} */ error) {
+    if (error?.code !== WRITE_CONFLICT) throw error
+    if (await matched(fence, undefined, connection)) throw error
+    return false
+  }
 }
 
 /**

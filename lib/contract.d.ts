@@ -43,14 +43,25 @@ export interface LockPolicy {
 /** One run (`plan::Request` and the lock policy). */
 export type RunRequest = LockPolicy &
   (
-    | { command: 'up'; file: string | null; step: boolean; force: boolean }
+    | {
+        command: 'up'
+        file: string | null
+        to: string | null
+        step: boolean
+        force: boolean
+        /** Run what another tool has applied already. */
+        forceFresh: boolean
+      }
     | {
         command: 'down'
         file: string | null
+        to: string | null
         batch: number | null
         steps: number | null
         force: boolean
       }
+    | { command: 'redo'; file: string | null }
+    | { command: 'mark'; file: string; state: 'applied' | 'pending'; reason: string | null }
   )
 
 /** A failure as data (`error::Failure`). `lib/errors.js` makes the real error of it. */
@@ -97,6 +108,50 @@ export interface RunReport {
   waited: boolean
   waitedMs: number
   metrics: Metrics
+}
+
+/** One import (`config::import::ImportRequest`). */
+export interface ImportRequest {
+  /** `null`: where the tool keeps its changelog by default. */
+  from: string | null
+  /** `null`: the configured changelog. */
+  to: string | null
+  /** `null`: found out by the shape of the documents. */
+  tool: string | null
+  dryRun: boolean
+  trustHash: boolean
+  skipMissing: boolean
+  force: boolean
+  noLock: boolean
+}
+
+/** What an import came to (`import::adopt::ImportReport`). */
+export interface ImportReport {
+  source: string
+  target: string
+  /** `null` when the source is empty. */
+  tool: string | null
+  imported: number
+  skipped: number
+  alreadyThere: number
+  dryRun: boolean
+  rows: {
+    file: string
+    batch: number
+    /** `null`: the source keeps no times. */
+    appliedAt: number | null
+    checksum: string
+    checksumSource: 'reused' | 'recomputed' | 'missing'
+  }[]
+  rejected: {
+    id: string
+    why: 'malformed' | 'notApplied' | 'superseded' | 'noFile'
+    reason: string
+    /** The file that the next `up` will run although the document may say that it was applied. */
+    file: string | null
+  }[]
+  /** Files that differ from what the source says was applied, accepted as they are. */
+  changed: string[]
 }
 
 /** A lock document as read, however odd its shape (`lock::lease::Holder`). */
@@ -186,9 +241,15 @@ export interface BodyCall {
   fencingToken: number | null
   /**
    * `null`: run it plainly. Otherwise run it in a transaction of the handed-out session, then, as
-   * its last statement before the commit, this command (BSON); it must report `n` equal to 1.
+   * its last statements before the commit, this command and `fence` (BSON); both must report `n`
+   * equal to 1.
    */
   settle: Buffer | null
+  /**
+   * The command (BSON) that makes a transaction fail if a later run has begun: `n` is 1 while none
+   * has. `null` without a lock.
+   */
+  fence: Buffer | null
 }
 
 /** How a body ended (`host::BodyReply`). `durationMs` is the body alone, without the commit. */
@@ -197,6 +258,8 @@ export type BodyReply =
   | { outcome: 'threw'; durationMs: number; error: HostError }
   /** The settle command matched nothing: someone else moved the entry. Rolled back. */
   | { outcome: 'conflict'; durationMs: number }
+  /** The fence command matched nothing: a later run has begun. Rolled back. */
+  | { outcome: 'fenced'; durationMs: number }
   /** The commit's outcome could not be learned. */
   | { outcome: 'unknown'; durationMs: number; error: HostError }
 
@@ -225,7 +288,9 @@ export type Event =
   | { type: 'lockAcquired'; owner: string; runId: string; tookOverFrom: string | null }
   | { type: 'leaseRenewed'; beats: number }
   | { type: 'renewalFailed'; message: string }
-  | { type: 'leaseLost'; cause: 'superseded' | 'deadline' }
+  | { type: 'lockArmed'; fencingToken: number }
+  | { type: 'orphansFound'; runId: string; operations: string[] }
+  | { type: 'leaseLost'; cause: 'superseded' | 'deadline' | 'fenced' }
   | { type: 'lockReleased' }
   | { type: 'planned'; direction: 'up' | 'down'; names: string[] }
   | {
@@ -245,6 +310,12 @@ export type Event =
       durationMs: number
       batch: number | null
       transaction: boolean
+    }
+  | {
+      type: 'migrationMarked'
+      name: string
+      status: 'applied' | 'reverted'
+      reason: string | null
     }
   | { type: 'migrationSkipped'; name: string; reason: string }
   | { type: 'migrationFailed'; name: string; direction: 'up' | 'down'; error: HostError | null }

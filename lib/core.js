@@ -18,6 +18,13 @@ import { fromFailure } from './failure.js'
  * @property {(owner: string | null) => Promise<contract.Reply<contract.Holder | null>>} forceRelease
  * @property {(request: contract.RunRequest, host: contract.Host)
  *   => Promise<contract.Reply<contract.RunReport>>} run
+ * @property {(request: contract.RunRequest, host: contract.Host)
+ *   => Promise<contract.Reply<contract.StatusRow[]>>} rehearse what `run` would do, in its order
+ * @property {(request: contract.ImportRequest, host: contract.Host)
+ *   => Promise<contract.Reply<contract.ImportReport>>} import the host only hears events
+ * @property {() => void} cancel tells the run that is under way to end
+ * @property {(json: boolean) => void} commandLine handles signals off the event loop; not for apps
+ * @property {(patienceMs: number) => void} abandon gives the lock back before the process ends; blocks
  * @property {() => Promise<void>} disconnect
  */
 
@@ -38,19 +45,28 @@ export async function openCore(settings) {
     forceRelease: async (owner) => JSON.parse(await core.forceRelease(owner)),
     run: async (request, host) =>
       JSON.parse(await core.run(JSON.stringify(request), dispatcher(host))),
+    rehearse: async (request, host) =>
+      JSON.parse(await core.rehearse(JSON.stringify(request), dispatcher(host))),
+    import: async (request, host) =>
+      JSON.parse(await core.import(JSON.stringify(request), dispatcher(host))),
+    cancel: () => core.cancel(),
+    commandLine: (json) => core.commandLine(json),
+    abandon: (patienceMs) => core.abandon(patienceMs),
     disconnect: () => core.disconnect(),
   }
 }
 
+/** @typedef {[settle?: Buffer | null, fence?: Buffer | null]} Commands */
+
 /**
  * @param {contract.Host} host
- * @returns {(kind: string, json: string, bytes: Buffer | null) => Promise<string>}
+ * @returns {(kind: string, json: string, ...commands: Commands) => Promise<string>}
  */
 function dispatcher(host) {
   // A promise that never settles may be collected, and the core would take that for a broken host.
   const pending = new Set()
-  return (kind, json, bytes) => {
-    const answer = dispatch(host, kind, json, bytes)
+  return (kind, json, ...commands) => {
+    const answer = dispatch(host, kind, json, commands)
     pending.add(answer)
     return answer.finally(() => pending.delete(answer))
   }
@@ -60,14 +76,14 @@ function dispatcher(host) {
  * @param {contract.Host} host
  * @param {string} kind
  * @param {string} json
- * @param {Buffer | null} bytes
+ * @param {Commands} commands
  * @returns {Promise<string>}
  */
-async function dispatch(host, kind, json, bytes) {
+async function dispatch(host, kind, json, [settle = null, fence = null]) {
   const value = JSON.parse(json)
   switch (kind) {
     case 'run':
-      return JSON.stringify(await host.run({ ...value, settle: bytes ?? null }))
+      return JSON.stringify(await host.run({ ...value, settle, fence }))
     case 'load':
       return JSON.stringify(await host.load(value))
     case 'connect':
@@ -93,8 +109,9 @@ async function loadAddon() {
     return await import('./native/index.js')
   } catch (error) {
     const platform = `${process.platform}-${process.arch}`
+    const reason = reasonOf(error)
     throw new DependencyMissingError(
-      `The compiled core of mongo-migrate-kit for ${platform} is missing`,
+      `The compiled core of mongo-migrate-kit for ${platform} can't be loaded: ${reason}`,
       {
         context: { package: 'mongo-migrate-kit', platform },
         hint:
@@ -104,6 +121,17 @@ async function loadAddon() {
       },
     )
   }
+}
+
+/**
+ * The loader tries one name after the other; the last thing it met says most.
+ * @param {unknown} error
+ */
+function reasonOf(error) {
+  let innermost = error
+  while (innermost instanceof Error && innermost.cause instanceof Error) innermost = innermost.cause
+  const message = innermost instanceof Error ? innermost.message : String(innermost)
+  return message.split('\n')[0]
 }
 
 /**

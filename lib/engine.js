@@ -1,17 +1,17 @@
 /**
  * One resolved configuration with its core: what `runMigrations` and `MigratorKit` both drive.
  *
- * Promises: every failure is one of our errors; a failure while closing is attached to the first
- * error, or becomes a warning when there was none, and never replaces it.
+ * Promises: every failure is one of our errors.
  */
+import { closing } from './closing.js'
 import { resolveConfig, toSettings } from './config/index.js'
 import { openCore, unwrap } from './core.js'
-import { isMmkError, MigrationsDirNotFoundError, MmkError } from './errors.js'
+import { isMmkError, MigrationsDirNotFoundError, RunCancelledError } from './errors.js'
 import { createHost } from './host.js'
 import { createLogger } from './logger.js'
 import { redactUri } from './redact.js'
-import { createReporter, nothingText } from './reporter.js'
-import { createCauses, describeThrown } from './thrown.js'
+import { createReporter, nothingText, rehearsalText } from './reporter.js'
+import { createCauses } from './thrown.js'
 
 /** @import { Event, Holder, Reply, RunReport, RunRequest, StatusRow } from './contract.d.ts' */
 /** @import { MigratorKitOptions, MmkConfig, MmkEvent, MmkLogger } from '../index.d.ts' */
@@ -24,6 +24,11 @@ const SHORT_TTL_SECONDS = 15
 const DEFAULT_LOCK_COLLECTION = '_mmk_locks'
 
 /**
+ * `onCore` is for the command line, which hands over its signals.
+ * @typedef {MigratorKitOptions & { onCore?: (core: Core) => void }} KitOptions
+ */
+
+/**
  * @typedef {object} Engine
  * @property {Resolved} resolved
  * @property {MmkLogger | null} logger
@@ -33,16 +38,18 @@ const DEFAULT_LOCK_COLLECTION = '_mmk_locks'
 
 /**
  * @param {Partial<MmkConfig>} argument
- * @param {MigratorKitOptions} options
+ * @param {KitOptions} options
  * @returns {Promise<Engine>}
  */
-export async function openEngine(argument, { configPath, flags, progress }) {
+export async function openEngine(argument, { configPath, flags, progress, onCore }) {
   const resolved = await resolveConfig({ argument, flags, configPath })
   const { config, warnings } = resolved
   const logger = config.logger === undefined ? createLogger() : config.logger
   const report = createReporter({ logger, progress })
   for (const message of warnings) report(warning('CONFIG', message))
-  return { resolved, logger, report, core: await openCore(toSettings(config)) }
+  const core = await openCore(toSettings(config))
+  onCore?.(core)
+  return { resolved, logger, report, core }
 }
 
 /**
@@ -67,7 +74,7 @@ export async function connect(engine) {
  * @param {Causes} [causes]
  * @returns {T}
  */
-function replyValue({ resolved: { config } }, reply, causes = createCauses()) {
+export function replyValue({ resolved: { config } }, reply, causes = createCauses()) {
   try {
     return unwrap(reply, causes)
   } catch (error) {
@@ -81,16 +88,21 @@ function replyValue({ resolved: { config } }, reply, causes = createCauses()) {
 /**
  * @param {Engine} engine
  * @param {RunRequest} request
+ * @param {AbortSignal} [signal]
  * @returns {Promise<RunReport>}
  */
-export async function run(engine, request) {
+export async function run(engine, request, signal) {
   const { core, logger, report } = engine
   const { config } = engine.resolved
   const causes = createCauses()
-  const host = createHost({ config, logger, causes, emit: report })
+  const fresh = request.command === 'redo'
+  const host = createHost({ config, logger, causes, emit: report, fresh })
   for (const event of cautions(config)) host.emit(event)
   const result = await closing(
-    async () => replyValue(engine, await core.run(request, host), causes),
+    () =>
+      cancellable(core, signal, async () => {
+        return replyValue(engine, await core.run(request, host), causes)
+      }),
     () => host.close(),
     report,
   )
@@ -99,11 +111,49 @@ export async function run(engine, request) {
 }
 
 /**
+ * @param {Engine} engine
+ * @param {RunRequest} request
+ * @returns {Promise<StatusRow[]>} what `run` would do, in its order
+ */
+export async function rehearse(engine, request) {
+  const { core, logger, report } = engine
+  const causes = createCauses()
+  const { config } = engine.resolved
+  const host = createHost({ config, logger, causes, emit: report })
+  const rows = replyValue(engine, await core.rehearse(request, host), causes)
+  logger?.info(rehearsalText(request.command, rows.length))
+  return rows
+}
+
+/**
+ * @template T
+ * @param {Core} core
+ * @param {AbortSignal | undefined} signal
+ * @param {() => Promise<T>} work
+ * @returns {Promise<T>}
+ */
+export async function cancellable(core, signal, work) {
+  const cancel = () => core.cancel()
+  if (signal?.aborted) {
+    throw new RunCancelledError('The run was cancelled before it began', { cause: signal.reason })
+  }
+  signal?.addEventListener('abort', cancel)
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof RunCancelledError && signal?.aborted) error.cause = signal.reason
+    throw error
+  } finally {
+    signal?.removeEventListener('abort', cancel)
+  }
+}
+
+/**
  * What is worth saying at every run.
  * @param {Readonly<MmkConfig>} config
  * @returns {Event[]}
  */
-function cautions({ lockTTLSeconds, lockCollection }) {
+export function cautions({ lockTTLSeconds, lockCollection }) {
   const events = []
   if (lockTTLSeconds < SHORT_TTL_SECONDS) {
     const message = `lockTTLSeconds is ${lockTTLSeconds}: a failover of the server can outlast the lock`
@@ -150,41 +200,4 @@ export async function lock(engine) {
  */
 export async function forceRelease(engine, owner) {
   return replyValue(engine, await engine.core.forceRelease(owner))
-}
-
-/**
- * Does the work, then closes, whatever the work came to.
- * @template T
- * @param {() => Promise<T>} work
- * @param {() => Promise<unknown>} close
- * @param {(event: Event) => void} report
- * @returns {Promise<T>}
- */
-export async function closing(work, close, report) {
-  /** @type {unknown} */
-  let first
-  try {
-    return await work()
-  } catch (error) {
-    first = error
-    throw error
-  } finally {
-    await closeQuietly(close, first, report)
-  }
-}
-
-/**
- * @param {() => Promise<unknown>} close
- * @param {unknown} first
- * @param {(event: Event) => void} report
- */
-async function closeQuietly(close, first, report) {
-  try {
-    await close()
-  } catch (cause) {
-    const { message } = describeThrown(cause, createCauses())
-    const text = `Could not close a connection: ${message}`
-    if (isMmkError(first)) first.suppressed.push(new MmkError('CONNECTION_FAILED', text, { cause }))
-    else if (first === undefined) report(warning('DISCONNECT', text))
-  }
 }

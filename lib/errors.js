@@ -51,6 +51,7 @@ function defineError(name, code) {
 export const LockAlreadyHeldError = defineError('LockAlreadyHeldError', 'LOCK_ALREADY_HELD')
 export const LockLostError = defineError('LockLostError', 'LOCK_LOST')
 export const LockOrphansError = defineError('LockOrphansError', 'LOCK_ORPHANS')
+export const RunCancelledError = defineError('RunCancelledError', 'RUN_CANCELLED')
 export const LockReleaseFailedError = defineError('LockReleaseFailedError', 'LOCK_RELEASE_FAILED')
 export const ChangelogConflictError = defineError('ChangelogConflictError', 'CHANGELOG_CONFLICT')
 export const OutcomeUnknownError = defineError('OutcomeUnknownError', 'OUTCOME_UNKNOWN')

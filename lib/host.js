@@ -5,14 +5,13 @@
  * `causeId`; the client that it made is closed by `close`, the user's own never. One host serves one
  * run.
  */
-import { join } from 'node:path'
-import { runBody } from './body.js'
+import { isLatest, runBody } from './body.js'
 import { createContext } from './context.js'
 import { connectDriver } from './driver.js'
-import { isMmkError, MmkError } from './errors.js'
+import { InvalidArgumentError, isMmkError, LockLostError, MmkError } from './errors.js'
 import { fromFailure } from './failure.js'
 import { runHook } from './hooks.js'
-import { loadMigration } from './modules.js'
+import { loadMigration, locateFile } from './modules.js'
 import { escapeLines } from './text.js'
 import { describeOurs, describeThrown } from './thrown.js'
 
@@ -27,6 +26,7 @@ import { describeOurs, describeThrown } from './thrown.js'
  * @property {MmkLogger | null} logger
  * @property {Causes} causes
  * @property {(event: core.Event) => void} emit
+ * @property {boolean} [fresh] load files anew, whatever this process has loaded before
  */
 
 /**
@@ -65,12 +65,12 @@ export function createHost(setting) {
  * @param {Setting} setting
  * @param {Run} run
  */
-async function loadAll(names, { config, causes }, { migrations }) {
+async function loadAll(names, { config, causes, fresh }, { migrations }) {
   /** @type {core.ModuleFacts[]} */
   const facts = []
   for (const name of names) {
     try {
-      const migration = await loadMigration(join(config.migrationsDir, name))
+      const migration = await loadMigration(await locateFile(config.migrationsDir, name), { fresh })
       migrations.set(name, migration)
       facts.push(factsOf(name, migration))
     } catch (error) {
@@ -102,7 +102,8 @@ function factsOf(name, { down, useTransaction, description, onInterrupted }) {
  * @param {Run} run
  * @returns {Promise<core.BodyReply>}
  */
-async function runMigration({ name, direction, settle }, setting, run) {
+async function runMigration(call, setting, run) {
+  const { name, direction, settle, fence } = call
   const { connection, controller, migrations } = run
   const body = migrations.get(name)?.[direction]
   if (!connection || !body) {
@@ -112,9 +113,11 @@ async function runMigration({ name, direction, settle }, setting, run) {
   return runBody(
     {
       settle,
+      fence,
       signal: controller.signal,
       run: (session) => {
-        const own = { ...commonFields(setting, run, connection), name, direction }
+        const fencing = fencingFields(call, connection)
+        const own = { ...commonFields(setting, run, connection), ...fencing, name, direction }
         const context = createContext(session ? { ...own, session } : own)
         return body(context, connection.client)
       },
@@ -122,6 +125,26 @@ async function runMigration({ name, direction, settle }, setting, run) {
     connection,
     setting.causes,
   )
+}
+
+/**
+ * What lets a body's own transactions fail once a later run has begun.
+ * @param {core.BodyCall} call
+ * @param {Connection} connection
+ */
+function fencingFields({ fence, fencingToken }, connection) {
+  return {
+    fencingToken,
+    /** @param {import('mongodb').ClientSession} session */
+    fence: async (session) => {
+      if (!session?.inTransaction()) {
+        throw new InvalidArgumentError('fence() needs a session with a transaction that is open')
+      }
+      if (fence && !(await isLatest(fence, session, connection))) {
+        throw new LockLostError('A later run has begun: this transaction must not commit')
+      }
+    },
+  }
 }
 
 /**

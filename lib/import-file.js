@@ -5,11 +5,11 @@
  * shares its modules with the app; what Node can't load (TypeScript before Node 22, enums, imports
  * without extension, ES syntax in a CommonJS package, CommonJS in an ES package) goes through jiti.
  * Nothing is written. A file whose own code throws is not tried twice. It does not promise decorated
- * class fields, nor a fresh module on a second load.
+ * class fields.
  */
 import { readFile } from 'node:fs/promises'
 import { dirname, extname, join } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { currentUrl } from './module-cache.js'
 import { locationOf } from './thrown.js'
 
 /**
@@ -39,12 +39,14 @@ const ES_SYNTAX = /^\s*(?:import\s*(?:[\w{*]|["'])|export\s*[\w{*])/m
 
 /**
  * @param {string} path absolute
+ * @param {{ fresh?: boolean }} [options] `fresh`: read it anew, whatever was loaded before
  * @returns {Promise<Loaded>}
  */
-export async function importFile(path) {
+export async function importFile(path, { fresh = false } = {}) {
+  const url = await currentUrl(path, fresh)
   if (!(await nodeMayLoad(path))) return viaJiti(path, null)
   try {
-    return { ok: true, exports: await import(pathToFileURL(path).href) }
+    return { ok: true, exports: await import(url) }
   } catch (error) {
     return isForJiti(path, error) ? viaJiti(path, error) : failed(error)
   }

@@ -31,6 +31,7 @@ export {
   MmkError,
   NotAppliedError,
   OutcomeUnknownError,
+  RunCancelledError,
   TransactionsUnsupportedError,
 } from './errors.js'
 export { MigratorKit } from './kit.js'

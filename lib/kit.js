@@ -7,8 +7,9 @@ import { resolveConfig } from './config/index.js'
 import { createMigration } from './create.js'
 import * as engine from './engine.js'
 import { InvalidArgumentError } from './errors.js'
+import { importHistory } from './import.js'
 import { initConfig } from './init.js'
-import { downRequest, upRequest } from './requests.js'
+import { downRequest, dryRunRequest, markRequest, redoRequest, upRequest } from './requests.js'
 import { lockInfo, runResult, statusRow } from './shapes.js'
 
 /** @import * as api from '../index.d.ts' */
@@ -19,7 +20,7 @@ const FILTERS = ['all', 'pending', 'applied']
 export class MigratorKit {
   /** @type {Partial<api.MmkConfig>} */
   #argument
-  /** @type {api.MigratorKitOptions} */
+  /** @type {engine.KitOptions} */
   #options
   /** @type {Promise<engine.Engine> | null} */
   #engine = null
@@ -30,7 +31,7 @@ export class MigratorKit {
 
   /**
    * @param {Partial<api.MmkConfig>} [config]
-   * @param {api.MigratorKitOptions} [options]
+   * @param {engine.KitOptions} [options]
    */
   constructor(config = {}, options = {}) {
     this.#argument = config
@@ -54,7 +55,11 @@ export class MigratorKit {
    */
   async up(file, options = {}) {
     const open = await this.#open()
-    const report = await engine.run(open, upRequest(file, options, open.resolved.config))
+    const report = await engine.run(
+      open,
+      upRequest(file, options, open.resolved.config),
+      options.signal,
+    )
     return report.results.map(runResult)
   }
 
@@ -64,8 +69,47 @@ export class MigratorKit {
    */
   async down(file, options = {}) {
     const open = await this.#open()
-    const report = await engine.run(open, downRequest(file, options, open.resolved.config))
+    const report = await engine.run(
+      open,
+      downRequest(file, options, open.resolved.config),
+      options.signal,
+    )
     return report.results.map(runResult)
+  }
+
+  /** @param {string} [file] */
+  async redo(file) {
+    const open = await this.#open()
+    const report = await engine.run(open, redoRequest(file, open.resolved.config))
+    return report.results.map(runResult)
+  }
+
+  /**
+   * @param {'up' | 'down'} direction
+   * @param {string} [file]
+   * @param {api.DryRunOptions} [options]
+   */
+  async dryRun(direction, file, options = {}) {
+    const open = await this.#open()
+    const request = dryRunRequest(direction, file, options, open.resolved.config)
+    return (await engine.rehearse(open, request)).map(statusRow)
+  }
+
+  /**
+   * @param {string} file
+   * @param {'applied' | 'pending'} state
+   * @param {api.MarkOptions} [options]
+   */
+  async mark(file, state, options = {}) {
+    const open = await this.#open()
+    const request = markRequest(file, state, options, open.resolved.config)
+    const { results } = await engine.run(open, request)
+    return runResult(results[0])
+  }
+
+  /** @param {api.ImportOptions} [options] */
+  async import(options) {
+    return importHistory(await this.#open(), options)
   }
 
   /** @param {api.StatusOptions} [options] */

@@ -4,8 +4,8 @@
  * Promises: a migration with a function `up`, or an error of ours that names the file: exports by
  * name or in a default object, wrapped once or twice by a compiler, are the same.
  */
-import { access } from 'node:fs/promises'
-import { basename, relative } from 'node:path'
+import { access, readdir } from 'node:fs/promises'
+import { basename, join, relative } from 'node:path'
 import {
   MigrationFileNotFoundError,
   MigrationInvalidExportError,
@@ -21,11 +21,33 @@ import { escapeText } from './text.js'
 const CALLBACK_PARAMETERS = 3
 
 /**
+ * The path of a file whose name the core knows in normal form C. Some systems store names decomposed.
+ * @param {string} directory absolute
+ * @param {string} name
+ * @returns {Promise<string>}
+ */
+export async function locateFile(directory, name) {
+  const path = join(directory, name)
+  if (await exists(path)) return path
+  const names = await readdir(directory).catch(() => [])
+  return join(directory, names.find((stored) => stored.normalize('NFC') === name) ?? name)
+}
+
+/** @param {string} path */
+function exists(path) {
+  return access(path).then(
+    () => true,
+    () => false,
+  )
+}
+
+/**
  * @param {string} path absolute
+ * @param {{ fresh?: boolean }} [options] `fresh`: read it anew, whatever was loaded before
  * @returns {Promise<MigrationDefinition>}
  */
-export async function loadMigration(path) {
-  const loaded = await importFile(path)
+export async function loadMigration(path, options) {
+  const loaded = await importFile(path, options)
   if (!loaded.ok) throw await loadFailure(path, loaded)
   try {
     return checked(path, loaded.exports)
@@ -41,11 +63,7 @@ export async function loadMigration(path) {
  */
 async function loadFailure(path, { error, reason, at }) {
   const name = escapeText(basename(path))
-  const there = await access(path).then(
-    () => true,
-    () => false,
-  )
-  if (!there) {
+  if (!(await exists(path))) {
     return new MigrationFileNotFoundError(`Migration file not found: ${name}`, {
       context: { filepath: path },
     })

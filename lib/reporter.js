@@ -7,7 +7,7 @@
 import { LOST_LOCK_WARNING, NO_LOCK_WARNING, waitingText } from './messages.js'
 import { escapeLines, escapeText } from './text.js'
 
-/** @import { Event } from './contract.d.ts' */
+/** @import { Event, RunRequest } from './contract.d.ts' */
 /** @import { MmkLogger, ProgressReporter } from '../index.d.ts' */
 
 /** @typedef {{ level: keyof MmkLogger, text: string }} Line */
@@ -51,6 +51,13 @@ function skippedLine({ name, reason }) {
   return line('dim', `⏭ Skipped  ${escapeText(name)}${why}`)
 }
 
+/** @param {EventOf<'migrationMarked'>} event */
+function markedLine({ name, status, reason }) {
+  const state = status === 'applied' ? 'applied' : 'pending'
+  const why = reason === null ? '' : `   (${escapeText(reason)})`
+  return line('success', `✔ Marked   ${escapeText(name)} as ${state}${why}`)
+}
+
 /** @param {EventOf<'claimConflict'>} event */
 function conflictLine({ name, expected, found }) {
   const now = found ? `"${escapeText(found.status)}"` : 'gone'
@@ -63,11 +70,27 @@ function conflictLine({ name, expected, found }) {
 
 /**
  * What is said of a run that found nothing to do: no event tells it.
- * @param {'up' | 'down'} command
+ * @param {RunRequest['command']} command
  * @returns {string}
  */
 export function nothingText(command) {
+  if (command === 'redo') return 'Nothing to redo'
   return command === 'up' ? 'Nothing to migrate' : 'Nothing to rollback'
+}
+
+/**
+ * @param {RunRequest['command']} command
+ * @param {number} count
+ * @returns {string}
+ */
+export function rehearsalText(command, count) {
+  return `◎ Dry-run  Would ${command === 'up' ? 'apply' : 'revert'}: ${count}`
+}
+
+/** @param {EventOf<'orphansFound'>} event */
+function orphansLine({ operations }) {
+  const shown = operations.map(escapeText).join(', ')
+  return line('warn', `⚠ Stopping what an earlier run left running on the server: ${shown}`)
 }
 
 /** @param {EventOf<'warning'>} event */
@@ -99,6 +122,8 @@ export function eventLines(event) {
       return startedLines(event)
     case 'migrationFinished':
       return [finishedLine(event)]
+    case 'migrationMarked':
+      return [markedLine(event)]
     case 'migrationSkipped':
       return [skippedLine(event)]
     case 'migrationFailed':
@@ -107,7 +132,10 @@ export function eventLines(event) {
       return [conflictLine(event)]
     case 'warning':
       return [warningLine(event)]
+    case 'orphansFound':
+      return [orphansLine(event)]
     case 'planned':
+    case 'lockArmed':
     case 'leaseRenewed':
     case 'lockReleased':
       return []

@@ -1,6 +1,7 @@
 /**
  * The calls for an app's start: open, do one thing, close.
  */
+import { closing } from './closing.js'
 import * as engine from './engine.js'
 import { upRequest } from './requests.js'
 import { statusRow, summary } from './shapes.js'
@@ -16,7 +17,7 @@ export async function runMigrations(first = {}, second = {}) {
   const { config, kit, lock } = split({ ...first, ...second })
   return withEngine(config, kit, async (open) => {
     const request = upRequest(undefined, lock, open.resolved.config)
-    return summary(await engine.run(open, request))
+    return summary(await engine.run(open, request, lock.signal))
   })
 }
 
@@ -37,8 +38,10 @@ export async function pendingMigrations(first = {}, second = {}) {
  * Takes the options out; what remains is configuration, where an unknown key is an error.
  * @param {api.RunMigrationsInput} input
  */
-function split({ configPath, progress, flags, noLock, lockPollIntervalMs, ...config }) {
-  return { config, kit: { configPath, progress, flags }, lock: { noLock, lockPollIntervalMs } }
+function split({ configPath, progress, flags, ...rest }) {
+  const { noLock, lockPollIntervalMs, signal, forceFresh, ...config } = rest
+  const lock = { noLock, lockPollIntervalMs, signal, forceFresh }
+  return { config, kit: { configPath, progress, flags }, lock }
 }
 
 /**
@@ -50,9 +53,9 @@ function split({ configPath, progress, flags, noLock, lockPollIntervalMs, ...con
  */
 async function withEngine(config, options, work) {
   const open = await engine.openEngine(config, options)
-  const connectAndWork = async () => {
-    await engine.connect(open)
-    return work(open)
-  }
-  return engine.closing(connectAndWork, () => open.core.disconnect(), open.report)
+  return closing(
+    () => work(open),
+    () => open.core.disconnect(),
+    open.report,
+  )
 }

@@ -21,7 +21,7 @@ export const EXIT = Object.freeze({
   lost: 5,
   /** A bug in this package. */
   bug: 70,
-  /** Ctrl-C at a prompt. */
+  /** Ctrl-C at a prompt, or the run was cancelled; a signal has a status of its own. */
   interrupted: 130,
 })
 
@@ -59,6 +59,8 @@ export const EXIT_BY_CODE = Object.freeze({
   LOCK_LOST: EXIT.lost,
   CHANGELOG_CONFLICT: EXIT.lost,
   OUTCOME_UNKNOWN: EXIT.lost,
+
+  RUN_CANCELLED: EXIT.interrupted,
 
   INTERNAL: EXIT.bug,
 })

@@ -7,6 +7,7 @@ import { relative } from 'node:path'
 import { escapeText } from '../text.js'
 import { configOf } from './flags.js'
 import { printLog } from './output.js'
+import { handOverSignals } from './signals.js'
 
 /** @import { MigratorKit, MmkConfigInput } from '../../index.d.ts' */
 
@@ -16,12 +17,26 @@ import { printLog } from './output.js'
  * @param {Partial<MmkConfigInput>} [flags] the verb's own flags, as configuration
  * @returns {Promise<MigratorKit>}
  */
-export async function openKit({ globals, progress }, flags = {}) {
+export async function openKit({ globals, json, progress, runs }, flags = {}) {
   const { MigratorKit } = await import('../kit.js')
-  return new MigratorKit(
-    {},
-    { flags: { ...configOf(globals), ...flags }, configPath: globals.config, progress },
-  )
+  const options = {
+    flags: { ...configOf(globals), ...flags },
+    configPath: globals.config,
+    progress,
+  }
+  if (!runs) return new MigratorKit({}, options)
+  return new MigratorKit({}, { ...options, onCore: (core) => handOverSignals(core, json) })
+}
+
+/**
+ * A kit for a command that runs migrations.
+ * @template T
+ * @param {import('./main.js').Cli} cli
+ * @param {(kit: MigratorKit) => Promise<T>} work
+ * @param {Partial<MmkConfigInput>} [flags]
+ */
+export function withRunningKit(cli, work, flags) {
+  return withKit({ ...cli, runs: true }, work, flags)
 }
 
 /**

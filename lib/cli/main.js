@@ -1,27 +1,31 @@
 /**
  * Runs one command line: parses it, runs the verb, reports a failure, sets `process.exitCode`.
  *
- * It never calls `process.exit`: what was written is flushed, and the process ends when nothing is
- * left to do. Bare `mmk` prints the help and is a usage error.
+ * It lets the process end by itself, so what was written is flushed; only what migrations have left
+ * open it ends. Bare `mmk` prints the help and is a usage error.
  */
 import { CommanderError } from 'commander'
-import { InvalidArgumentError, MigrationExecutionFailedError } from '../errors.js'
+import { InvalidArgumentError, MigrationExecutionFailedError, MmkError } from '../errors.js'
 import { escapeText } from '../text.js'
 import { EXIT, exitStatus } from './exit.js'
 import { failureDocument, failureText } from './failure.js'
 import { claimStdout, ignoreBrokenPipes, printError, printJson } from './output.js'
 import { createProgram } from './program.js'
+import { abandonRun, ranMigrations, signalStatus } from './signals.js'
 import { spinnerProgress } from './spinner.js'
 
 /** Commander's code for a help that was printed because no command was named. */
 const BARE = 'commander.help'
+/** What is still open so long after a run isn't about to close. */
+const LEFT_OPEN_MS = 1000
 
 /**
- * What every command gets.
+ * What every command gets. `runs`: it runs migrations.
  * @typedef {{
  *   globals: Globals
  *   json: boolean
  *   progress: import('./spinner.js').Progress
+ *   runs?: boolean
  * }} Cli
  */
 
@@ -56,8 +60,13 @@ export async function main(argv) {
     verbose: words.includes('--verbose'),
   })
   const settled = watchEarlyExit(progress, report)
-  process.exitCode = await runCommand(argv, { json, progress, report })
+  const { status, unsettled } = await runCommand(argv, { json, progress, report })
   settled()
+  process.exitCode = signalStatus() ?? status
+  // A body that did not end when it was told to would keep the process alive.
+  if (unsettled) process.exit()
+  // So would the server or the pool of an app that a migration has imported, or a dead connection.
+  if (ranMigrations()) setTimeout(() => process.exit(), LEFT_OPEN_MS).unref()
 }
 
 /** For us and for the bodies that we run. */
@@ -80,7 +89,7 @@ function createReport({ json, ...options }) {
 /**
  * @param {string[]} argv
  * @param {Omit<Cli, 'globals'> & { report: (error: unknown) => void }} options
- * @returns {Promise<number>} the exit status
+ * @returns {Promise<{ status: number, unsettled?: boolean }>}
  */
 async function runCommand(argv, { json, progress, report }) {
   /** @type {number} */
@@ -92,17 +101,22 @@ async function runCommand(argv, { json, progress, report }) {
   })
   try {
     await program.parseAsync(argv)
-    return status
+    return { status }
   } catch (error) {
     if (!(error instanceof CommanderError)) {
       report(error)
-      return exitStatus(error)
+      return { status: exitStatus(error), unsettled: isUnsettled(error) }
     }
     // Help or the version was asked for, and printed.
-    if (error.exitCode === 0) return EXIT.ok
+    if (error.exitCode === 0) return { status: EXIT.ok }
     if (error.code !== BARE || json) report(usageError(error))
-    return EXIT.usage
+    return { status: EXIT.usage }
   }
+}
+
+/** @param {unknown} error */
+function isUnsettled(error) {
+  return error instanceof MmkError && error.context.settled === false
 }
 
 /**
@@ -124,11 +138,12 @@ function usageError({ code, message }) {
  */
 function watchEarlyExit(progress, report) {
   const onExit = () => {
+    abandonRun()
     const who = progress.running === null ? 'something' : escapeText(progress.running)
     process.exitCode = process.exitCode || EXIT.failed
     report(
       new MigrationExecutionFailedError(`${who} ended the process before the command was done`, {
-        hint: '`mmk status` shows what was applied; a lock left behind frees itself within its TTL',
+        hint: '`mmk status` shows what was applied, and what was interrupted',
       }),
     )
   }

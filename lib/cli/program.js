@@ -6,8 +6,12 @@ import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { addCreate } from './commands/create.js'
 import { addDown } from './commands/down.js'
+import { addDryRun } from './commands/dry-run.js'
+import { addImport } from './commands/import.js'
 import { addInit } from './commands/init.js'
 import { addList } from './commands/list.js'
+import { addMark } from './commands/mark.js'
+import { addRedo } from './commands/redo.js'
 import { addStatus } from './commands/status.js'
 import { addUnlock } from './commands/unlock.js'
 import { addUp } from './commands/up.js'
@@ -55,11 +59,24 @@ export function createProgram(action) {
     .configureOutput({ outputError: () => {} })
     .exitOverride()
     .addHelpText('after', EXAMPLES)
-  for (const add of [addInit, addCreate, addUp, addDown, addStatus, addList, addUnlock]) {
-    add(program, action)
-  }
+  for (const add of VERBS) add(program, action)
   return program
 }
+
+/** In the order of the help. */
+const VERBS = [
+  addInit,
+  addCreate,
+  addUp,
+  addDown,
+  addRedo,
+  addDryRun,
+  addStatus,
+  addList,
+  addMark,
+  addUnlock,
+  addImport,
+]
 
 /**
  * A value that is only taken after `=` is shown with it.

@@ -27,7 +27,26 @@ export declare class Core {
    * All calls of one run arrive in the order in which they were made, and all of them have
    * arrived before the promise settles.
    */
-  run(request: string, callback: (kind: string, json: string, bytes?: Buffer | null) => Promise<string>): Promise<string>
+  run(request: string, callback: (kind: string, json: string, settle?: Buffer | null, fence?: Buffer | null) => Promise<string>): Promise<string>
+  /**
+   * Takes what [`Core::run`] takes, does nothing of it, and resolves to `Reply<StatusRow[]>`: what
+   * would run, in order.
+   */
+  rehearse(request: string, callback: (kind: string, json: string, settle?: Buffer | null, fence?: Buffer | null) => Promise<string>): Promise<string>
+  /**
+   * Takes an `ImportRequest` and the function that reaches the `Host`, of which only events use;
+   * resolves to `Reply<ImportReport>`.
+   */
+  import(request: string, callback: (kind: string, json: string, settle?: Buffer | null, fence?: Buffer | null) => Promise<string>): Promise<string>
+  /** For a command line: handles signals, and ends the process when the event loop can't. */
+  commandLine(json: boolean): void
+  /**
+   * The process is about to end: stops what the run has left on the server and gives the lock
+   * back. Blocks for `patience_ms` at most.
+   */
+  abandon(patienceMs: number): void
+  /** Tells the run that is under way to end. */
+  cancel(): void
   /** Closes the connection. */
   disconnect(): Promise<void>
 }

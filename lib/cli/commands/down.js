@@ -1,11 +1,14 @@
-/** `mmk down [file]`: revert the last batch, another one, the last few, or one file. */
+/** `mmk down [file]`: revert the last batch, another one, the last few, back to a file, or one. */
 import { Option } from 'commander'
 import { escapeText, plural } from '../../text.js'
 import { EXIT } from '../exit.js'
 import { positiveInteger } from '../flags.js'
-import { withKit } from '../kit.js'
+import { withRunningKit } from '../kit.js'
 import { printJson } from '../output.js'
 import { askFirst } from '../prompt.js'
+import { rehearse } from '../rehearsal.js'
+
+/** @typedef {{ file?: string, to?: string, batch?: number, steps?: number }} Target */
 
 /**
  * @param {import('commander').Command} program
@@ -16,38 +19,45 @@ export function addDown(program, action) {
     .command('down')
     .description('revert the last batch, or what is named')
     .argument('[file]', 'only this one')
+    .option('--to <file>', 'revert what was applied after this one')
     .addOption(new Option('--batch <n>', 'revert this batch').argParser(positiveInteger))
     .addOption(new Option('--steps <n>', 'revert the last n').argParser(positiveInteger))
     .option('--no-lock', 'run without the lock: nothing else may run')
     .option('-f, --force', 'revert files that have changed since they were applied')
     .option('-y, --yes', 'do not ask')
+    .option('--dry-run', 'show what would be reverted, and revert nothing')
     .action(action(down))
 }
 
 /** @type {import('../program.js').Work} */
-async function down(cli, { batch, steps, lock, force, yes }, file) {
+async function down(cli, { to, batch, steps, lock, force, yes, dryRun }, file) {
+  if (dryRun) {
+    await rehearse(cli, 'down', file, { to, batch, steps, force })
+    return EXIT.ok
+  }
   if (force && !yes) {
-    const refusal = await askFirst(cli, forceQuestion({ file, batch, steps }))
+    const refusal = await askFirst(cli, forceQuestion({ file, to, batch, steps }))
     if (refusal !== null) return refusal
   }
-  const results = await withKit(cli, (kit) =>
-    kit.down(file, { noLock: !lock, batch, steps, force }),
+  const results = await withRunningKit(cli, (kit) =>
+    kit.down(file, { noLock: !lock, to, batch, steps, force }),
   )
   if (cli.json) printJson(results)
   return EXIT.ok
 }
 
-/** @param {{ file?: string, batch?: number, steps?: number }} target */
-function forceQuestion({ file, batch, steps }) {
-  const what = file
-    ? `"${escapeText(file)}"`
-    : batch
-      ? `batch ${batch}`
-      : steps
-        ? `the last ${plural(steps, 'migration')}`
-        : 'the last batch'
+/** @param {Target} target */
+function forceQuestion(target) {
   return (
     '⚠ Forcing rollback ignores checksum drift — the current down() runs against your DB.\n' +
-    `  Roll back ${what} anyway? [y/N] `
+    `  Roll back ${nameOf(target)} anyway? [y/N] `
   )
+}
+
+/** @param {Target} target */
+function nameOf({ file, to, batch, steps }) {
+  if (file) return `"${escapeText(file)}"`
+  if (to) return `everything applied after "${escapeText(to)}"`
+  if (batch) return `batch ${batch}`
+  return steps ? `the last ${plural(steps, 'migration')}` : 'the last batch'
 }

@@ -2,9 +2,10 @@
 import { Command, InvalidArgumentError as InvalidValue } from 'commander'
 import { escapeText } from '../../text.js'
 import { EXIT } from '../exit.js'
-import { withKit } from '../kit.js'
+import { withRunningKit } from '../kit.js'
 import { printJson } from '../output.js'
 import { askFirst } from '../prompt.js'
+import { rehearse } from '../rehearsal.js'
 
 /** @import { LockOptions } from '../../../index.d.ts' */
 
@@ -19,12 +20,15 @@ export function addUp(program, action) {
     .command('up')
     .description('apply pending migrations')
     .argument('[file]', 'only this one')
+    .option('--to <file>', 'apply up to and including this one')
     .option('--wait [ms]', 'wait for the run that holds the lock, at most so long', waitBudget)
     .option('--no-lock', 'run without the lock: nothing else may run')
     .option('--strict', 'refuse when applied files have changed')
     .option('--step', 'a batch for each migration')
     .option('-f, --force', 'apply FILE again although it is applied')
+    .option('--force-fresh', 'apply files that another tool has applied')
     .option('-y, --yes', 'do not ask')
+    .option('--dry-run', 'show what would be applied, and apply nothing')
     .action(action(up))
   command.parseOptions = (args) => {
     return Command.prototype.parseOptions.call(command, withBareWait(args))
@@ -54,16 +58,24 @@ function waitBudget(text) {
 
 /** @type {import('../program.js').Work} */
 async function up(cli, options, file) {
-  const { force, step, strict, wait, yes } = options
+  const { to, force, forceFresh, step, strict, wait, yes } = options
+  const flags = strict ? { strict } : {}
+  if (options.dryRun) {
+    await rehearse(cli, 'up', file, { to, force, forceFresh }, flags)
+    return EXIT.ok
+  }
   if (file !== undefined && force && !yes) {
     const question = `are you sure you want to re-run "${escapeText(file)}"? [y/N] `
     const refusal = await askFirst(cli, question)
     if (refusal !== null) return refusal
   }
-  const results = await withKit(
+  const results = await withRunningKit(
     cli,
-    (kit) => kit.up(file, { noLock: !options.lock, force, step, ...waitOptions(wait) }),
-    strict ? { strict } : {},
+    (kit) => {
+      const lock = { noLock: !options.lock, ...waitOptions(wait) }
+      return kit.up(file, { to, force, forceFresh, step, ...lock })
+    },
+    flags,
   )
   if (cli.json) printJson(results)
   return EXIT.ok
