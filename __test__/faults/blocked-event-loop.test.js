@@ -10,7 +10,7 @@ const blockedMs = 5 * ttlSeconds * 1000
 /** A run renews every half TTL; a machine that stalls may cost it a beat or two. */
 const leastRenewals = 6
 
-test('a migration that blocks the event loop for five TTLs keeps its lock and keeps others out', async (t) => {
+test('LEASE-03: a migration that blocks the event loop for five TTLs keeps its lock and keeps others out', async (t) => {
   const database = await freshDatabase(t)
   const migrations = { '1-block.js': counting('1', blockLoop(blockedMs)) }
   const { mmk } = await project(t, migrations, database)

@@ -55,7 +55,7 @@ test('status shows the migration of a killed run as interrupted once its lease i
   assert.match(stdout, /2-slow\.js.*interrupted/)
 })
 
-test('the next run takes over at most one TTL after the last renewal and says what it runs again', async (t) => {
+test('REL-02: the next run takes over at most one TTL after the last renewal and says what it runs again', async (t) => {
   const { database, app, lastRenewal } = await killedRun(t)
   const next = app.mmk([...upWithTtl, '--wait'])
   const again = await poll(async () => (await runsOf(database, '2')).ups === 2 && database.now(), {

@@ -27,9 +27,10 @@ import { replicaSet } from './servers.js'
 export async function freshDatabase(t, uri = replicaSet) {
   const name = `mmk_test_${randomUUID().slice(0, 8)}`
   const client = await new MongoClient(uri).connect()
+  clients.set(uri, [...(clients.get(uri) ?? []), client])
   const db = client.db(name)
   t.after(async () => {
-    await db.dropDatabase()
+    if (!gone.has(uri)) await db.dropDatabase()
     await client.close()
   })
   const changelog = db.collection('_mmk_migrations')
@@ -54,7 +55,7 @@ export async function freshDatabase(t, uri = replicaSet) {
  * @returns {Promise<import('mongodb').Document>} the document as stored
  */
 export async function holdLock(database, fields = {}) {
-  const now = await database.now()
+  const { localTime: now, electionId } = await database.db.command({ hello: 1 })
   const owner = randomUUID()
   const lock = {
     v: 2,
@@ -66,11 +67,30 @@ export async function holdLock(database, fields = {}) {
     acquiredAt: now,
     lockedAt: now,
     expiresAt: new Date(now.getTime() + 60_000),
+    ttlMs: 60_000,
+    beats: 0,
+    ...(electionId ? { electionId } : {}),
     ...fields,
   }
   await database.db.collection(lockCollection).insertOne({ _id: lockId, ...lock })
   return lock
 }
 
+/**
+ * To be called before a server stops that a test has for itself: hooks run in the order in which they
+ * were made, and a client that finds nobody to take its leave of waits for half a minute.
+ *
+ * @param {string} uri
+ */
+export async function leaveServer(uri) {
+  gone.add(uri)
+  await Promise.all((clients.get(uri) ?? []).map((client) => client.close()))
+}
+
+/** URIs of servers that have been stopped. */
+export const gone = new Set()
+
+/** @type {Map<string, MongoClient[]>} by URI */
+const clients = new Map()
 const lockCollection = '_mmk_locks'
 const lockId = /** @type {any} */ ('mmk_lock')

@@ -84,8 +84,8 @@ async function hosted(
     events,
     facts,
     migrationsDir,
-    up: () => host.run({ ...call, direction: 'up', settle: null }),
-    upInTransaction: () => host.run({ ...call, direction: 'up', settle: SETTLE }),
+    up: () => host.run({ ...call, direction: 'up', settle: null, fence: null }),
+    upInTransaction: () => host.run({ ...call, direction: 'up', settle: SETTLE, fence: null }),
   }
 }
 

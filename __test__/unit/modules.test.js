@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { loadMigration } from '../../lib/modules.js'
+import { loadMigration, locateFile } from '../../lib/modules.js'
 import { folder } from './folder.js'
 
 const PACKAGES = {
@@ -206,4 +206,13 @@ describe('an unusable migration', () => {
       })
     })
   }
+})
+
+describe('a file whose name is stored decomposed', () => {
+  it('is found by its composed name', async (t) => {
+    const dir = await folder(t, { 'e\u0301te\u0301.js': `export const up = async () => 'ran'` })
+    const path = await locateFile(dir, '\u00e9t\u00e9.js')
+    const { up } = await loadMigration(path)
+    assert.equal(await /** @type {any} */ (up)(), 'ran')
+  })
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createLogger, wantsColor } from '../../lib/logger.js'
-import { createReporter, eventLines, nothingText } from '../../lib/reporter.js'
+import { createReporter, eventLines, nothingText, rehearsalText } from '../../lib/reporter.js'
 
 /** @import { Event } from '../../lib/contract.d.ts' */
 
@@ -86,8 +86,21 @@ describe('log lines', () => {
     )
     assert.equal(nothingText('up'), 'Nothing to migrate')
     assert.equal(nothingText('down'), 'Nothing to rollback')
+    assert.equal(nothingText('redo'), 'Nothing to redo')
+    assert.equal(rehearsalText('up', 3), '◎ Dry-run  Would apply: 3')
+    assert.equal(rehearsalText('down', 0), '◎ Dry-run  Would revert: 0')
     assert.deepEqual(texts({ ...started, forced: true }), [
       '⚠ Forcing   re-run of already-applied 0001-a.js',
+    ])
+  })
+
+  it('say what was marked by hand, and why', () => {
+    const marked = /** @type {const} */ ({ type: 'migrationMarked', name: 'a.js', reason: null })
+    assert.deepEqual(eventLines({ ...marked, status: 'applied' }), [
+      { level: 'success', text: '✔ Marked   a.js as applied' },
+    ])
+    assert.deepEqual(eventLines({ ...marked, status: 'reverted', reason: 'undone\nby me' }), [
+      { level: 'success', text: '✔ Marked   a.js as pending   (undone\\nby me)' },
     ])
   })
 

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { downRequest, upRequest } from '../../lib/requests.js'
+import {
+  downRequest,
+  dryRunRequest,
+  markRequest,
+  redoRequest,
+  upRequest,
+} from '../../lib/requests.js'
 
 /** @type {any} */
 const CONFIG = { onLockHeld: 'throw', lockWaitTimeoutMs: undefined }
@@ -10,8 +16,10 @@ describe('a request', () => {
     assert.deepEqual(upRequest(undefined, {}, CONFIG), {
       command: 'up',
       file: null,
+      to: null,
       step: false,
       force: false,
+      forceFresh: false,
       noLock: false,
       onLockHeld: 'throw',
       lockWaitTimeoutMs: null,
@@ -28,21 +36,42 @@ describe('a request', () => {
   })
 
   it('for down takes a file, a batch, or a number of steps', () => {
-    const [file, batch, steps] = [
+    const requests = [
       downRequest('1-a.js', {}, CONFIG),
+      downRequest(undefined, { to: '1-a.js' }, CONFIG),
       downRequest(undefined, { batch: 2 }, CONFIG),
       downRequest(undefined, { steps: 3, force: true }, CONFIG),
     ]
     assert.deepEqual(
-      [file, batch, steps].map(
-        (each) => each.command === 'down' && [each.file, each.batch, each.steps],
+      requests.map(
+        (each) => each.command === 'down' && [each.file, each.to, each.batch, each.steps],
       ),
       [
-        ['1-a.js', null, null],
-        [null, 2, null],
-        [null, null, 3],
+        ['1-a.js', null, null, null],
+        [null, '1-a.js', null, null],
+        [null, null, 2, null],
+        [null, null, null, 3],
       ],
     )
+  })
+
+  it('for a dry run is the request of the run', () => {
+    const up = { to: '1-a.js' }
+    assert.deepEqual(dryRunRequest('up', undefined, up, CONFIG), upRequest(undefined, up, CONFIG))
+    const down = { steps: 2, force: true }
+    assert.deepEqual(
+      dryRunRequest('down', undefined, down, CONFIG),
+      downRequest(undefined, down, CONFIG),
+    )
+  })
+
+  it('for redo and mark takes the lock, as the configuration says', () => {
+    const config = { ...CONFIG, onLockHeld: 'wait' }
+    const redo = redoRequest(undefined, config)
+    const mark = markRequest('1-a.js', 'applied', { reason: ' by hand ' }, config)
+    assert.deepEqual([redo.command === 'redo' && redo.file, redo.noLock], [null, false])
+    assert.equal(mark.command === 'mark' && mark.reason, 'by hand')
+    assert.deepEqual([redo.onLockHeld, mark.onLockHeld, mark.noLock], ['wait', 'wait', false])
   })
 
   /** @type {[what: string, make: () => unknown, code: string, message: RegExp][]} */
@@ -70,6 +99,30 @@ describe('a request', () => {
       () => downRequest(undefined, { steps: 0 }, CONFIG),
       'INVALID_ARGUMENT',
       /`steps` must be a whole number, 1/,
+    ],
+    [
+      'a file and the last one',
+      () => upRequest('a.js', { to: 'b.js' }, CONFIG),
+      'INVALID_ARGUMENT',
+      /a file and `to`/,
+    ],
+    [
+      'steps upwards',
+      () => dryRunRequest('up', undefined, { steps: 1 }, CONFIG),
+      'INVALID_ARGUMENT',
+      /`steps` are for down/,
+    ],
+    [
+      'a mark without a file',
+      () => markRequest(/** @type {any} */ (undefined), 'applied', {}, CONFIG),
+      'INVALID_ARGUMENT',
+      /needs a file/,
+    ],
+    [
+      'a state that nothing can be in',
+      () => markRequest('a.js', /** @type {any} */ ('done'), {}, CONFIG),
+      'INVALID_ARGUMENT',
+      /"applied" or "pending", not "done"/,
     ],
     [
       'half a batch',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { closing } from '../../lib/engine.js'
+import { closing } from '../../lib/closing.js'
 import { LockLostError } from '../../lib/errors.js'
 
 /** @import { Event } from '../../lib/contract.d.ts' */
