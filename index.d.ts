@@ -742,9 +742,12 @@ export class ConfigInvalidError extends CodedError {}
 export class ConfigFileExistsError extends CodedError {}
 /** An argument is missing, malformed or contradicts another. */
 export class InvalidArgumentError extends CodedError {}
-/** `context`: `{ cause, uri, dbName }`, the URI without its secrets. */
+/**
+ * The server can't be reached, or does not allow us what we need. `context`: `{ cause, uri, dbName }`,
+ * the URI without its secrets.
+ */
 export class ConnectionFailedError extends CodedError {}
-/** The server refused an operation of ours, or a connection string. */
+/** The server refused an operation of ours for another reason than who we are. */
 export class DatabaseError extends CodedError {}
 /** A hook threw; `cause` is what it threw. What was applied stays applied. */
 export class HookFailedError extends CodedError {}
