@@ -35,10 +35,12 @@ const removal = { recursive: true, force: true, maxRetries: 5 }
 const replicaSet = 'rs0'
 
 /**
- * @param {{ members?: number }} [options] size of the replica set; 0 is a standalone
+ * @param {object} [options]
+ * @param {number} [options.members] size of the replica set; 0 is a standalone
+ * @param {(index: number) => NodeJS.ProcessEnv} [options.env] added to a member's environment
  * @returns {Promise<Server>}
  */
-export async function startMongod({ members: size = 1 } = {}) {
+export async function startMongod({ members: size = 1, env = () => ({}) } = {}) {
   const binary = await ensureMongod()
   const folder = await mkdtemp(join(tmpdir(), 'mmk-mongod-'))
   /** @type {Member[]} */
@@ -54,7 +56,8 @@ export async function startMongod({ members: size = 1 } = {}) {
   }
   try {
     for (let index = 0; index < Math.max(size, 1); index += 1) {
-      members.push(await launch(binary, join(folder, String(index)), size > 0))
+      const own = { ...binary, env: { ...binary.env, ...env(index) } }
+      members.push(await launch(own, join(folder, String(index)), size > 0))
     }
     return { uri: await ready(members, size > 0), version: binary.version, members, stop }
   } catch (error) {

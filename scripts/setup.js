@@ -25,10 +25,14 @@ export async function setup({ addon = true } = {}) {
     console.error('Installing npm packages')
     if ((await npm(['ci'])) !== 0) throw new ScriptError('`npm ci` failed')
   }
-  if (addon && (await addonIsStale())) {
-    console.error('Building the addon (the first time takes some minutes)')
-    if ((await build()) !== 0) throw new ScriptError('The addon could not be built')
-  }
+  if (addon && (await currentAddon()) !== 0) throw new ScriptError('The addon could not be built')
+}
+
+/** @returns {Promise<number>} the exit code of the build; 0 if there was nothing to build */
+export async function currentAddon() {
+  if (!(await addonIsStale())) return 0
+  console.error('Building the addon (the first time takes some minutes)')
+  return build()
 }
 
 async function checkPrerequisites() {

@@ -8,11 +8,12 @@
  * A failing step does not keep the later ones from running, but it fails the whole.
  */
 import { readdir, stat } from 'node:fs/promises'
-import { join, relative } from 'node:path'
+import { join, relative, sep } from 'node:path'
 import { cargo } from './cargo.js'
+import { ensureFaketime } from './faketime.js'
 import { startMongod } from './mongod.js'
 import { main, neutralEnv, root, run, ScriptError } from './process.js'
-import { setup } from './setup.js'
+import { currentAddon, setup } from './setup.js'
 
 /**
  * @typedef {object} Step
@@ -25,6 +26,9 @@ import { setup } from './setup.js'
 
 /** No file takes nearly as long; a hanging one must not hang the whole. */
 const fileDeadlineMs = 900_000
+/** Their tests mostly wait (for a lease to end, a process to die), so several files share the cores. */
+const patientFolders = ['faults', 'crash'].map((name) => join('__test__', name) + sep)
+const patientFiles = 3
 const core = '--no-default-features'
 const clippy = ['clippy', '--all-targets']
 const denyWarnings = ['--', '-D', 'warnings']
@@ -49,10 +53,33 @@ async function chosen(only) {
   const paths = only.length === 0 || only[0] === 'js' ? ['__test__'] : only
   const files = (await Promise.all(paths.map(testFiles))).flat()
   if (files.length === 0) throw new ScriptError(`No *.test.js in ${paths.join(', ')}`)
-  /** @type {Step} */
-  const tests = { name: 'node tests', run: (servers) => nodeTests(files, servers) }
-  if (only.length === 0) return [...rustSteps, ...jsChecks, tests]
-  return only[0] === 'js' ? [...jsChecks, tests] : [tests]
+  const tests = nodeSteps(files)
+  if (only.length === 0) return [...rustSteps, addonStep(), ...jsChecks, ...tests]
+  return only[0] === 'js' ? [addonStep(), ...jsChecks, ...tests] : [addonStep(), ...tests]
+}
+
+/** The build begins at once, beside the steps of the core: its longest part keeps only one core busy. */
+function addonStep() {
+  const building = currentAddon()
+  return { name: 'addon', run: () => building }
+}
+
+/** @param {readonly string[]} files @returns {Step[]} */
+function nodeSteps(files) {
+  const isPatient = (/** @type {string} */ file) => patientFolders.some((it) => file.startsWith(it))
+  const patient = files.filter(isPatient)
+  // One file at a time: many of the others watch clocks, or start more processes than there are cores.
+  const others = files.filter((file) => !isPatient(file))
+  const steps = [
+    { name: 'node tests', files: others, atOnce: 1 },
+    { name: 'node tests that wait', files: patient, atOnce: patientFiles },
+  ]
+  return steps
+    .filter(({ files }) => files.length > 0)
+    .map(({ name, files, atOnce }) => ({
+      name,
+      run: (servers) => nodeTests(files, atOnce, servers),
+    }))
 }
 
 /**
@@ -63,13 +90,19 @@ const tool = (script, args) => run(process.execPath, [join(root, 'node_modules',
 
 /**
  * @param {readonly string[]} files from the repository's root
+ * @param {number} atOnce
  * @param {Servers} servers
  */
-function nodeTests(files, servers) {
-  // One file at a time: many of them watch clocks, or start more processes than there are cores.
-  const options = ['--test', '--test-concurrency=1', '--test-reporter=spec']
+async function nodeTests(files, atOnce, servers) {
+  const faketime = await ensureFaketime()
+  const options = ['--test', `--test-concurrency=${atOnce}`, '--test-reporter=spec']
   options.push(`--test-timeout=${fileDeadlineMs}`)
-  return run(process.execPath, [...options, ...files], { env: { ...neutralEnv(), ...servers } })
+  const env = {
+    ...neutralEnv(),
+    ...servers,
+    ...(faketime && { MMK_TEST_FAKETIME: faketime }),
+  }
+  return run(process.execPath, [...options, ...files], { env })
 }
 
 /** @param {string} path @returns {Promise<string[]>} the test files in it, in order */
@@ -109,8 +142,8 @@ async function runSteps(steps) {
 
 main(async () => {
   const flag = process.argv.indexOf('--only')
+  await setup({ addon: false })
   const steps = await chosen(flag < 0 ? [] : process.argv.slice(flag + 1))
-  await setup({ addon: steps !== rustSteps })
   const results = await runSteps(steps)
 
   const list = results.map(({ name, code, seconds }) => `${code ? '✖' : '✔'} ${name} ${seconds}s`)

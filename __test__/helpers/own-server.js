@@ -6,7 +6,7 @@ import { leaveServer } from './database.js'
 
 /**
  * @param {import('node:test').TestContext} t it is stopped when this test ends
- * @param {{ members?: number }} [options]
+ * @param {Parameters<typeof startMongod>[0]} [options]
  */
 export async function ownServer(t, options) {
   const server = await startMongod(options)
