@@ -213,11 +213,29 @@ test('C11: a process that ends as none should is seen', () => {
   assert.match(found.C11?.[0] ?? '', /cli 4 ended with SIGSEGV/)
 })
 
+/**
+ * Run c begins while b believes in its lease, which was removed in between.
+ * @param {ReturnType<typeof soundStory>} story
+ */
+const robbed = ({ history, facts }) => {
+  history.push(line(11_000, 3, 'lockAcquired', { run: 'c', owner: 'owner-c' }))
+  facts.push(fact('lock', 10_980, 'mmk_lock', lease('b', 9990), null))
+  facts.push(fact('lock', 10_990, 'mmk_lock', null, lease('c', 10_990)))
+}
+
 test('C5: the holder that an operator has robbed may believe in its lease for a while', () => {
-  const found = violationsAfter(({ history, facts }) => {
-    history.push(line(10_900, 9, 'unlockBegun'))
-    history.push(line(11_000, 3, 'lockAcquired', { run: 'c', owner: 'owner-c' }))
-    facts.push(fact('lock', 10_990, 'mmk_lock', null, lease('c', 10_990)))
+  const found = violationsAfter((story) => {
+    robbed(story)
+    // He looked before b was told that it had the lock, and took a while.
+    story.history.push(line(9900, 9, 'unlockBegun'), line(10_985, 9, 'unlocked', { code: 0 }))
   })
   assert.deepEqual(found, {})
+})
+
+test('C5: an operator who was done before does not explain two holders', () => {
+  const found = violationsAfter((story) => {
+    robbed(story)
+    story.history.push(line(10_100, 9, 'unlockBegun'), line(10_300, 9, 'unlocked', { code: 0 }))
+  })
+  assert.match(found.C5?.[0] ?? '', /c began \d+ ms before the trust of b had ended/)
 })

@@ -11,6 +11,8 @@ const legacyTtlMs = 60_000
 /** An answer takes no longer: the core gives up on it after a quarter of the TTL. */
 const answerShare = 0.25
 const trustShare = 0.95
+/** The server's clock is compared with ours once. */
+const clockSlackMs = 50
 
 /**
  * Three ways to see two holders: a lease that was taken before it was over, an acknowledged renewal
@@ -89,12 +91,26 @@ function overlapping(story, ttlMs, deletedAt) {
   return held.flatMap((earlier, index) => {
     const later = held.slice(index + 1).find(({ from }) => from < earlier.to)
     // An operator takes the lock away without asking; its holder finds out later.
-    const unlocked = story.all('unlockBegun').some(({ t }) => {
-      return later && t > earlier.from && t < later.from
-    })
-    if (!later || unlocked) return []
+    if (!later || wasUnlocked(earlier.run, story, deletedAt)) return []
     const ms = Math.round(earlier.to - later.from)
     return [`${later.run.run} began ${ms} ms before the trust of ${earlier.run.run} had ended`]
+  })
+}
+
+/**
+ * Was the lock removed while an operator was about it? What he removes he may have begun to remove
+ * before its holder was told that he has it.
+ *
+ * @param {Run} run
+ * @param {Story} story
+ * @param {Map<string, number>} deletedAt
+ */
+function wasUnlocked({ owner }, { all }, deletedAt) {
+  const at = deletedAt.get(owner)
+  if (at === undefined) return false
+  return all('unlockBegun').some((begun) => {
+    const ended = all('unlocked').find(({ t }) => t > begun.t)
+    return at > begun.t - clockSlackMs && at < (ended?.t ?? Number.POSITIVE_INFINITY) + clockSlackMs
   })
 }
 
