@@ -7,6 +7,7 @@ import { mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/pro
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { ADDON_BUDGET, addonFile } from '../../bench/measure/size.js'
 import { pack } from '../../scripts/pack.js'
 import { root } from '../../scripts/process.js'
 import { counting, runsOf } from '../helpers/bodies.js'
@@ -100,6 +101,11 @@ async function node(...args) {
 /** @param {string} name @returns {Promise<Record<string, any>>} */
 const installed = async (name) =>
   JSON.parse(await readFile(join(folder, 'node_modules', name, 'package.json'), 'utf8'))
+
+test('the addon that is packed keeps to its budget', async () => {
+  const { length } = await addonFile()
+  assert.ok(length <= ADDON_BUDGET, `${length} bytes: what makes it larger must be worth it`)
+})
 
 test('installing runs no script and compiles nothing', async () => {
   const names = ['mongo-migrate-kit', ...Object.keys(await platformPackages())]
