@@ -37,10 +37,11 @@ const replicaSet = 'rs0'
 /**
  * @param {object} [options]
  * @param {number} [options.members] size of the replica set; 0 is a standalone
+ * @param {readonly string[]} [options.parameters] more of the server's, as `name=value`
  * @param {(index: number) => NodeJS.ProcessEnv} [options.env] added to a member's environment
  * @returns {Promise<Server>}
  */
-export async function startMongod({ members: size = 1, env = () => ({}) } = {}) {
+export async function startMongod({ members: size = 1, parameters = [], env = () => ({}) } = {}) {
   const binary = await ensureMongod()
   const folder = await mkdtemp(join(tmpdir(), 'mmk-mongod-'))
   /** @type {Member[]} */
@@ -57,7 +58,7 @@ export async function startMongod({ members: size = 1, env = () => ({}) } = {}) 
   try {
     for (let index = 0; index < Math.max(size, 1); index += 1) {
       const own = { ...binary, env: { ...binary.env, ...env(index) } }
-      members.push(await launch(own, join(folder, String(index)), size > 0))
+      members.push(await launch(own, join(folder, String(index)), size > 0, parameters))
     }
     return { uri: await ready(members, size > 0), version: binary.version, members, stop }
   } catch (error) {
@@ -70,9 +71,10 @@ export async function startMongod({ members: size = 1, env = () => ({}) } = {}) 
  * @param {import('./mongod-binary.js').MongodBinary} binary
  * @param {string} folder
  * @param {boolean} inReplicaSet
+ * @param {readonly string[]} more
  * @returns {Promise<Member>}
  */
-async function launch(binary, folder, inReplicaSet) {
+async function launch(binary, folder, inReplicaSet, more) {
   await mkdir(folder)
   const port = await freePort()
   const log = join(folder, 'mongod.log')
@@ -85,7 +87,7 @@ async function launch(binary, folder, inReplicaSet) {
     ...(inReplicaSet && { '--replSet': replicaSet, '--oplogSize': '64' }),
   }
   // enableTestCommands allows fail points; diagnostics would only write to a folder that goes away.
-  const parameters = ['enableTestCommands=1', 'diagnosticDataCollectionEnabled=false']
+  const parameters = ['enableTestCommands=1', 'diagnosticDataCollectionEnabled=false', ...more]
   const flags = process.platform === 'win32' ? [] : ['--nounixsocket']
   const child = spawn(
     binary.path,
