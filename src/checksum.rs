@@ -12,6 +12,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+const HEX: &[u8; 16] = b"0123456789abcdef";
 
 /// The content of one file, as far as comparing checksums needs it.
 #[derive(Debug, Clone)]
@@ -51,11 +52,8 @@ impl FileChecksum {
 }
 
 fn sha256_hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut hex, byte| {
-        write!(hex, "{byte:02x}").expect("writing to a string cannot fail");
-        hex
-    })
+    let digit = |half: u8| char::from(HEX[usize::from(half)]);
+    Sha256::digest(bytes).iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 fn to_unix_line_ends(bytes: &[u8]) -> Vec<u8> {

@@ -11,8 +11,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::host::OnInterrupted;
-use crate::lock::lease::{Identity, RunId};
+use crate::host::{Between, OnInterrupted};
+use crate::lock::lease::{Identity, OnLockLost, RunId};
 use crate::lock::timing::{InvalidTtl, Timing};
 use crate::lock::wait::WaitPolicy;
 use crate::migration::{InvalidName, MigrationName, Namespace};
@@ -24,6 +24,7 @@ use crate::plan::{Foreign, MarkAs, OutOfOrder, Policy, Request, Scope, Selection
 #[expect(missing_docs, reason = "documented where users meet them, in index.d.ts")]
 pub struct Settings {
     pub uri: String,
+    pub api_version: Option<String>,
     pub db_name: String,
     pub migrations_dir: PathBuf,
     pub file_extensions: Vec<String>,
@@ -31,10 +32,12 @@ pub struct Settings {
     pub lock_collection: String,
     pub namespace: Namespace,
     pub lock_ttl_seconds: u64,
+    pub on_lock_lost: OnLockLost,
     pub strict: bool,
     pub use_transaction: bool,
     pub on_interrupted: OnInterrupted,
     pub out_of_order: OutOfOrder,
+    pub between: Between,
     pub host: String,
     pub pid: u32,
     pub user: String,

@@ -13,18 +13,22 @@
 //! That a server is there: [`Connection::open`] looks up names and sends nothing; the first command
 //! finds out.
 
+mod faults;
+
+use std::str::FromStr;
 use std::time::Duration;
 
 use mongodb::bson::{Document, doc, oid::ObjectId};
-use mongodb::error::{
-    Error, ErrorKind, RETRYABLE_WRITE_ERROR, TRANSIENT_TRANSACTION_ERROR,
-    UNKNOWN_TRANSACTION_COMMIT_RESULT, WriteFailure,
-};
+use mongodb::error::{Error, ErrorKind};
 use mongodb::options::{
-    ClientOptions, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern,
+    ClientOptions, ReadConcern, ReadPreference, SelectionCriteria, ServerApi, ServerApiVersion,
+    WriteConcern,
 };
 use mongodb::{Client, Collection, Database};
 
+use self::faults::unreachable;
+pub use self::faults::{fault_of, is_outcome_unknown};
+pub(crate) use self::faults::{is_unsettled, no_reply, server_code};
 use crate::fault::{FaultKind, StoreFault};
 
 /// How to connect.
@@ -42,6 +46,8 @@ pub struct ConnectOptions {
     pub connect_timeout: Duration,
     /// The most sockets to have open at once.
     pub max_pool_size: u32,
+    /// The version of the server's API that every command declares.
+    pub server_api: Option<String>,
 }
 
 impl ConnectOptions {
@@ -59,6 +65,7 @@ impl ConnectOptions {
             server_selection_timeout: PATIENCE,
             connect_timeout: PATIENCE,
             max_pool_size: 6,
+            server_api: None,
         }
     }
 }
@@ -82,6 +89,10 @@ pub struct Hello {
     pub primary: Option<String>,
     /// What made it the primary; another one after every election.
     pub election: Option<ObjectId>,
+    /// The name of its set.
+    pub set_name: Option<String>,
+    /// Made when the server's process starts, so no two servers have the same.
+    pub process: Option<String>,
 }
 
 impl Connection {
@@ -107,6 +118,14 @@ impl Connection {
             Some(SelectionCriteria::ReadPreference(ReadPreference::Primary));
         client.read_concern = Some(ReadConcern::majority());
         client.write_concern = Some(WriteConcern::majority());
+        client.server_api = match &options.server_api {
+            None => None,
+            Some(version) => {
+                let version = ServerApiVersion::from_str(version)
+                    .map_err(|error| unusable(&error, &options.uri))?;
+                Some(ServerApi::builder().version(version).build())
+            }
+        };
         let client =
             Client::with_options(client).map_err(|error| unusable(&error, &options.uri))?;
         let database = client.database(&options.db_name);
@@ -155,140 +174,15 @@ pub(crate) async fn greet(database: &Database) -> Result<Hello, Error> {
         transactions: router || reply.contains_key("setName"),
         primary: reply.get_str("primary").ok().map(str::to_owned),
         election: reply.get_object_id("electionId").ok(),
+        set_name: reply.get_str("setName").ok().map(str::to_owned),
+        // A router's says nothing: a cluster has many of them.
+        process: reply
+            .get_document("topologyVersion")
+            .and_then(|version| version.get_object_id("processId"))
+            .ok()
+            .filter(|_| !router)
+            .map(ObjectId::to_hex),
     })
-}
-
-/// What kept a command from a usable reply, in words that hold no credentials.
-pub fn fault_of(error: &Error) -> StoreFault {
-    let code = server_code(error);
-    let kind = match (error.kind.as_ref(), code) {
-        (_, Some(13 | 18 | 8000)) => FaultKind::Unauthorized,
-        (_, Some(code)) if UNSETTLED_CODES.contains(&code) => FaultKind::Unreachable,
-        (ErrorKind::Authentication { .. }, _) => FaultKind::Unauthorized,
-        (
-            ErrorKind::Io(_)
-            | ErrorKind::ConnectionPoolCleared { .. }
-            | ErrorKind::ServerSelection { .. }
-            | ErrorKind::DnsResolve { .. }
-            | ErrorKind::ProxyConnect { .. }
-            | ErrorKind::Shutdown,
-            _,
-        ) => FaultKind::Unreachable,
-        _ => FaultKind::Rejected,
-    };
-    StoreFault { kind, message: words_of(error), server_code: code }
-}
-
-/// May the command have been carried out, or may it succeed when sent again? An error is an answer
-/// only when a server says no in a way that repetition can't change.
-pub fn is_outcome_unknown(error: &Error) -> bool {
-    match error.kind.as_ref() {
-        ErrorKind::Io(_)
-        | ErrorKind::ConnectionPoolCleared { .. }
-        | ErrorKind::ServerSelection { .. }
-        | ErrorKind::DnsResolve { .. }
-        | ErrorKind::ProxyConnect { .. }
-        | ErrorKind::InvalidResponse { .. }
-        | ErrorKind::Internal { .. }
-        | ErrorKind::Write(WriteFailure::WriteConcernError(_)) => true,
-        _ => {
-            let labels = [
-                RETRYABLE_WRITE_ERROR,
-                TRANSIENT_TRANSACTION_ERROR,
-                UNKNOWN_TRANSACTION_COMMIT_RESULT,
-            ];
-            labels.into_iter().any(|label| error.contains_label(label))
-                || server_code(error).is_some_and(|code| UNSETTLED_CODES.contains(&code))
-        }
-    }
-}
-
-/// The fault of a command that was given up waiting for.
-pub(crate) fn no_reply(waited: Duration) -> StoreFault {
-    unreachable(format!("no reply within {} ms", waited.as_millis()))
-}
-
-/// The server's code, wherever the driver keeps it.
-pub(crate) fn server_code(error: &Error) -> Option<i32> {
-    match error.kind.as_ref() {
-        ErrorKind::Command(command) => Some(command.code),
-        ErrorKind::Write(WriteFailure::WriteConcernError(failure)) => Some(failure.code),
-        ErrorKind::Write(WriteFailure::WriteError(failure)) => Some(failure.code),
-        ErrorKind::Authentication { .. } => {
-            let source = std::error::Error::source(error)?;
-            source.downcast_ref::<Error>().and_then(server_code)
-        }
-        _ => None,
-    }
-}
-
-fn words_of(error: &Error) -> String {
-    match error.kind.as_ref() {
-        ErrorKind::Command(command) => server_words(&command.message, &command.code_name),
-        ErrorKind::Write(WriteFailure::WriteConcernError(failure)) => {
-            server_words(&failure.message, &failure.code_name)
-        }
-        ErrorKind::Write(WriteFailure::WriteError(failure)) => {
-            server_words(&failure.message, failure.code_name.as_deref().unwrap_or_default())
-        }
-        ErrorKind::Io(error) => io_words(&error.to_string()),
-        ErrorKind::ServerSelection { message, .. } => selection_words(message),
-        ErrorKind::Authentication { message, .. }
-        | ErrorKind::DnsResolve { message, .. }
-        | ErrorKind::InvalidArgument { message, .. }
-        | ErrorKind::InvalidTlsConfig { message, .. }
-        | ErrorKind::InvalidResponse { message, .. }
-        | ErrorKind::IncompatibleServer { message, .. }
-        | ErrorKind::ProxyConnect { message, .. } => message.clone(),
-        ErrorKind::ConnectionPoolCleared { .. } => "the connection was lost".to_owned(),
-        ErrorKind::Shutdown => "the connection is closed".to_owned(),
-        _ => "the driver failed in an unexpected way".to_owned(),
-    }
-}
-
-/// Servers repeat a whole command, session and signature included, to say that it is not allowed.
-fn server_words(message: &str, code_name: &str) -> String {
-    match message.split_once(" to execute command { ") {
-        Some((subject, command)) => {
-            let name = command.split(':').next().unwrap_or_default();
-            format!("{subject} to execute {name}")
-        }
-        None if message.is_empty() => code_name.to_owned(),
-        None => message.to_owned(),
-    }
-}
-
-fn io_words(text: &str) -> String {
-    let text = text.split(" (os error").next().unwrap_or(text);
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
-}
-
-/// The driver describes the whole topology in one text; what helps are addresses and reasons.
-fn selection_words(message: &str) -> String {
-    let mut servers: Vec<String> = message.split("{ Address: ").skip(1).map(server_state).collect();
-    servers.sort();
-    if servers.is_empty() {
-        return "no server fits the connection string: is the replica set's name right?".to_owned();
-    }
-    format!("no primary could be reached: {}", servers.join(", "))
-}
-
-fn server_state(description: &str) -> String {
-    let (address, rest) = description.split_once(", Type: ").unwrap_or((description, ""));
-    let reason = match rest.split_once("Error: ") {
-        Some((_, error)) => {
-            let error = error.split(", labels: ").next().unwrap_or(error);
-            let error = error.strip_prefix("Kind: ").unwrap_or(error);
-            io_words(error.strip_prefix("I/O error: ").unwrap_or(error))
-        }
-        None => match rest.split([',', ' ']).next().unwrap_or_default() {
-            "Unknown" | "" => "no answer yet".to_owned(),
-            "RsSecondary" => "a secondary".to_owned(),
-            other => format!("of type {other}"),
-        },
-    };
-    format!("{address} ({reason})")
 }
 
 fn unusable(error: &Error, uri: &str) -> StoreFault {
@@ -339,18 +233,6 @@ fn secret_parts(uri: &str) -> Vec<String> {
         .map(str::to_lowercase)
         .collect()
 }
-
-fn unreachable(message: impl Into<String>) -> StoreFault {
-    StoreFault::new(FaultKind::Unreachable, message)
-}
-
-/// Codes after which nobody knows: the write concern was not met in time (64), the node is no longer
-/// or not yet a primary (91, 189, 10058, 10107, 11600, 11602, 13435, 13436), it was interrupted or ran
-/// out of time (50, 202, 262, 11601), a network between servers failed (6, 7, 89, 9001), or it
-/// collided with another write and may simply be sent again (112).
-const UNSETTLED_CODES: [i32; 18] = [
-    6, 7, 50, 64, 89, 91, 112, 189, 202, 262, 9001, 10058, 10107, 11600, 11601, 11602, 13435, 13436,
-];
 
 /// Eight of the ten seconds within which a missing server must have been reported.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -405,22 +287,5 @@ mod tests {
         assert_eq!(fault.kind, FaultKind::Unreachable);
         assert_eq!(fault.message, "no primary could be reached: 127.0.0.1:1 (connection refused)");
         connection.close().await;
-    }
-
-    #[test]
-    fn a_set_without_a_primary_is_described_member_by_member() {
-        let message = "Server selection timeout: None of the available servers suitable. Topology: \
-            { Type: ReplicaSetNoPrimary, Servers: [ { Address: a:1, Type: RsSecondary, Average RTT: \
-            1ms }, { Address: b:2, Type: Unknown, Error: Kind: I/O error: timed out, labels: {} } ] }";
-        assert_eq!(
-            selection_words(message),
-            "no primary could be reached: a:1 (a secondary), b:2 (timed out)"
-        );
-    }
-
-    #[test]
-    fn a_refused_command_is_not_repeated_whole() {
-        let message = "not authorized on app to execute command { find: \"x\", lsid: { id: 1 } }";
-        assert_eq!(server_words(message, "Unauthorized"), "not authorized on app to execute find");
     }
 }

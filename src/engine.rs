@@ -41,11 +41,15 @@ pub struct Engine {
 }
 
 /// What the server can do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Server {
     /// Does it know multi-document transactions?
     pub transactions: bool,
+    /// The name of its set.
+    pub set_name: Option<String>,
+    /// Which process answered; of a router nothing.
+    pub process: Option<String>,
 }
 
 /// Everything that `status` shows.
@@ -72,8 +76,9 @@ impl Engine {
     /// # Errors
     /// The server can't be reached, or will not have us.
     pub async fn connect(&self) -> Result<Server, Failed> {
-        let Hello { transactions, .. } = self.connection().await?.hello().await?;
-        Ok(Server { transactions })
+        let Hello { transactions, set_name, process, .. } =
+            self.connection().await?.hello().await?;
+        Ok(Server { transactions, set_name, process })
     }
 
     /// Reads files, entries and the lock. Writes nothing.
@@ -84,12 +89,16 @@ impl Engine {
         let connection = self.connection().await?;
         let changelog = self.changelog(&connection);
         let lock = self.lock_store(&connection)?;
-        let (files, entries, holder) =
-            tokio::join!(self.files(), changelog.entries(&self.settings.namespace), lock.inspect());
+        // One after the other: a second connection takes longer than a second round trip.
+        let reads = async {
+            let entries = changelog.entries(&self.settings.namespace).await;
+            (entries, lock.inspect().await)
+        };
+        let (files, (entries, holder)) = tokio::join!(self.files(), reads);
         let (files, directory_found) = match files {
             Ok(files) => (files, true),
             Err(DirectoryFault::NotFound { .. }) => (Vec::new(), false),
-            Err(fault @ DirectoryFault::Unreadable { .. }) => return Err(fault.into()),
+            Err(fault) => return Err(fault.into()),
         };
         let entries = entries?;
         let holder = holder?.map(|holder| status::naming_its_migration(holder, &entries));
@@ -144,10 +153,12 @@ impl Engine {
         host: Arc<H>,
     ) -> Result<Report, Failed> {
         let settings = &self.settings;
+        // The server is being looked for while the files are read.
+        let connection = self.connection().await;
         let job = self.job(&request).await?;
-        let connection = self.connection().await?;
+        let connection = connection?;
         let timing = job.timing;
-        let lock_name = format!("mmk-hb/{}", job.identity.run_id);
+        let lock_name = job.identity.run_id.lock_app_name();
         let changelog = Arc::new(self.changelog(&connection));
         let runner =
             Runner::new(changelog, host, SystemClock::start(), job, self.wanted.subscribe());
@@ -202,6 +213,8 @@ impl Engine {
             files,
             timing,
             lock: request.lock(),
+            on_lock_lost: settings.on_lock_lost,
+            between: settings.between,
             environment: settings.environment.clone(),
             service: settings.service.clone(),
         })
@@ -239,8 +252,10 @@ impl Engine {
     }
 
     async fn open(&self, app_name: String) -> Result<Connection, StoreFault> {
-        let Settings { uri, db_name, .. } = &self.settings;
-        Connection::open(&ConnectOptions::new(uri, db_name, app_name)).await
+        let Settings { uri, db_name, api_version, .. } = &self.settings;
+        let mut options = ConnectOptions::new(uri, db_name, app_name);
+        options.server_api.clone_from(api_version);
+        Connection::open(&options).await
     }
 
     fn changelog(&self, connection: &Connection) -> MongoChangelogStore {

@@ -3,15 +3,15 @@
 //! Modules name their own errors; only here do they get the codes that users match on. A
 //! [`Failure`] is what crosses the binding: `lib/errors.js` makes the real error of it.
 
+mod files;
 mod import;
+mod problem;
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::config::InvalidSettings;
-use crate::event::Unfinished;
 use crate::fault::{FaultKind, StoreFault};
-use crate::files::DirectoryFault;
 use crate::host::StopReason;
 use crate::plan::Problem;
 use crate::runner::{RunError, RunResult, Stopped};
@@ -83,7 +83,7 @@ impl RunError {
         match self {
             Self::Impossible(problems) => problems.first().map_or("INTERNAL", Problem::code),
             Self::LockHeld { .. } => "LOCK_ALREADY_HELD",
-            Self::Database { fault, .. } => fault.code(),
+            Self::Database { fault, .. } | Self::NotRecorded { fault, .. } => fault.code(),
             Self::HostConnection(error) => error.code.as_deref().unwrap_or("CONNECTION_FAILED"),
             Self::Migration { error, .. } => {
                 error.code.as_deref().unwrap_or("MIGRATION_EXECUTION_FAILED")
@@ -114,7 +114,8 @@ impl RunError {
             | Self::Lost { during: None, .. }
             | Self::Cancelled { settled: true, .. }
             | Self::Orphans { .. }
-            | Self::Conflict { .. } => Certainty::Known,
+            | Self::Conflict { .. }
+            | Self::NotRecorded { .. } => Certainty::Known,
         }
     }
 
@@ -129,7 +130,7 @@ impl RunError {
                 Some("what it wrote before it failed is still there; fix it and run again")
             }
             Self::Lost { .. } => Some(
-                "nothing was recorded after the loss; look at `mmk status`, then run again: \
+                "look at `mmk status` for what is recorded, then run again: \
                  an unfinished migration runs once more",
             ),
             Self::Cancelled { .. } => {
@@ -141,6 +142,10 @@ impl RunError {
             Self::Conflict { .. } => {
                 Some("the entry is left as it was found; look at `mmk status` before running again")
             }
+            Self::NotRecorded { .. } => Some(
+                "the next run takes it for interrupted and begins it again; where it must not, \
+                 `mmk mark <file> --applied|--pending` says how it stands",
+            ),
             Self::OutcomeUnknown { .. } => {
                 Some("look at `mmk status` when the database can be reached again")
             }
@@ -153,7 +158,7 @@ impl RunError {
 
     fn context(&self) -> Value {
         match self {
-            Self::Impossible(problems) => problems_context(problems),
+            Self::Impossible(problems) => problem::context(problems),
             Self::LockHeld { holder, waited_ms } => {
                 json!({ "holder": holder, "waitedMs": waited_ms })
             }
@@ -178,6 +183,9 @@ impl RunError {
             Self::Conflict { name, expected, found, body_ran } => {
                 json!({ "name": name, "expected": expected, "found": found, "bodyRan": body_ran })
             }
+            Self::NotRecorded { name, fault } => json!({
+                "doing": "recording a migration", "cause": fault, "name": name, "bodyRan": true,
+            }),
             Self::OutcomeUnknown { name, reason, body_ran, .. } => {
                 json!({ "name": name, "cause": reason, "bodyRan": body_ran })
             }
@@ -201,6 +209,7 @@ impl RunError {
             | Self::Cancelled { .. }
             | Self::Orphans { .. }
             | Self::Conflict { .. }
+            | Self::NotRecorded { .. }
             | Self::Host(_) => None,
         }
     }
@@ -220,101 +229,13 @@ impl From<&RunError> for Failure {
     }
 }
 
-/// All problems, and the facts of the first one where 1.x puts them.
-fn problems_context(problems: &[Problem]) -> Value {
-    let all: Vec<Value> = problems
-        .iter()
-        .map(|problem| {
-            json!({ "code": problem.code(), "message": problem.to_string(), "facts": problem.facts() })
-        })
-        .collect();
-    let mut context = problems.first().map_or_else(|| json!({}), Problem::facts);
-    if let Value::Object(facts) = &mut context {
-        facts.insert("problems".into(), Value::Array(all));
-    }
-    context
-}
-
-impl Problem {
-    /// What to do about it.
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::Edited { .. } => Some(
-                "restore the file, accept it as it is with `mmk mark <file> --applied`, or run with \
-                 --force where that is offered",
-            ),
-            Self::Gone { .. } | Self::FileMissing { .. } => {
-                Some("restore the file from your repository")
-            }
-            Self::TransactionsUnsupported { .. } => Some(
-                "turn useTransaction off for them, or use a replica set (one member is enough)",
-            ),
-            Self::TwoExtensions { .. } => Some("remove or rename one of them"),
-            Self::OutOfOrder { .. } => {
-                Some("rename the file, or set outOfOrder to 'warn' or 'allow'")
-            }
-            Self::NeedsALook { .. } => Some(
-                "look at what it left behind, then `mmk mark <file> --pending` lets it run again, and \
-                 --applied says that it is done",
-            ),
-            Self::InterruptedDown { .. } => {
-                Some("run down again to finish it, or `mmk mark <file> --applied|--pending`")
-            }
-            Self::ForeignChangelog { .. } => Some(
-                "add --dry-run to see first what it would write; `mmk up --force-fresh` applies the files \
-                 all the same",
-            ),
-            Self::NotApplied { .. } | Self::NoSuchBatch { .. } | Self::UnknownFile { .. } => {
-                Some("`mmk status` shows what there is")
-            }
-            Self::Unusable { .. } | Self::Irreversible { .. } => None,
-        }
-    }
-
-    fn facts(&self) -> Value {
-        match self {
-            Self::UnknownFile { name, available } => {
-                json!({ "filename": name, "available": available })
-            }
-            Self::FileMissing { name } => json!({ "filename": name }),
-            Self::Unusable { name, error } => {
-                let mut facts = error.context.clone();
-                if let Value::Object(facts) = &mut facts {
-                    facts.insert("name".into(), json!(name));
-                }
-                facts
-            }
-            Self::Irreversible { name } => json!({ "names": [name] }),
-            Self::TransactionsUnsupported { names } => {
-                json!({ "name": names.first(), "names": names })
-            }
-            Self::TwoExtensions { first, second } => json!({ "names": [first, second] }),
-            Self::Edited { names } | Self::Gone { names } => json!({ "names": names }),
-            Self::OutOfOrder { names, latest } => json!({ "names": names, "latest": latest }),
-            Self::NotApplied { name, applied } => json!({ "filename": name, "applied": applied }),
-            Self::NoSuchBatch { batch, batches } => json!({ "batch": batch, "batches": batches }),
-            Self::NeedsALook { name, unfinished } => {
-                let state = match unfinished {
-                    Unfinished::Interrupted => "interrupted",
-                    Unfinished::Failed => "failed",
-                };
-                json!({ "name": name, "state": state })
-            }
-            Self::ForeignChangelog { collection, tool, command, names } => json!({
-                "collection": collection, "tool": tool, "command": command, "names": names,
-            }),
-            Self::InterruptedDown { name } => json!({ "name": name, "state": "interrupted" }),
-        }
-    }
-}
-
 impl StoreFault {
     /// The public code of a fault that stops a command.
     pub fn code(&self) -> &'static str {
         match self.kind {
             FaultKind::Unusable => "CONFIG_INVALID",
             FaultKind::Unreachable | FaultKind::Unauthorized => "CONNECTION_FAILED",
-            FaultKind::Rejected => "DATABASE_ERROR",
+            FaultKind::Incapable | FaultKind::Rejected => "DATABASE_ERROR",
         }
     }
 
@@ -324,6 +245,10 @@ impl StoreFault {
             FaultKind::Unusable => Some("change the connection string (uri, MMK_URI, --uri)"),
             FaultKind::Unreachable => Some("check the host and port, and that the server is up"),
             FaultKind::Unauthorized => Some("check the user, the password and the user's roles"),
+            FaultKind::Incapable => Some(
+                "this server takes no update pipelines, and lock and changelog are written with \
+                 them: use MongoDB 4.4 or later",
+            ),
             FaultKind::Rejected => None,
         }
     }
@@ -337,21 +262,6 @@ impl From<StoreFault> for Failure {
             hint: fault.hint().map(str::to_owned),
             certainty: Certainty::Known,
             context: json!({ "cause": fault }),
-            cause_id: None,
-            suppressed: Vec::new(),
-        }
-    }
-}
-
-impl From<DirectoryFault> for Failure {
-    fn from(fault: DirectoryFault) -> Self {
-        let (DirectoryFault::NotFound { path } | DirectoryFault::Unreadable { path, .. }) = &fault;
-        Self {
-            code: "MIGRATIONS_DIR_NOT_FOUND".into(),
-            message: format!("{fault}"),
-            hint: Some("set migrationsDir, or pass --dir".into()),
-            certainty: Certainty::Known,
-            context: json!({ "migrationsDir": path.display().to_string() }),
             cause_id: None,
             suppressed: Vec::new(),
         }

@@ -89,6 +89,8 @@ pub enum Event {
         batch: Option<i64>,
         /// Did it run in a transaction?
         transaction: bool,
+        /// How often its body ran.
+        attempts: u32,
     },
     /// An entry was changed by hand.
     MigrationMarked {

@@ -60,6 +60,17 @@ pub enum Wanted {
     Abandoned,
 }
 
+/// What the host has to do between the end of one migration and the beginning of the next.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Between {
+    /// There may be hooks, any of which may stop the run.
+    #[default]
+    Hooks,
+    /// There are none.
+    Nothing,
+}
+
 /// Why a body is told to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
@@ -146,8 +157,10 @@ pub struct BodyCall {
 pub enum BodyReply {
     /// It returned; in a transaction, it is committed.
     Done {
-        /// How long the body took.
+        /// How long the body took; of several attempts, the last.
         duration_ms: i64,
+        /// How often it ran: a transaction that the server gave up is tried again.
+        attempts: u32,
     },
     /// It threw; in a transaction, it is rolled back.
     Threw {

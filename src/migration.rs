@@ -30,7 +30,12 @@ impl MigrationName {
     /// [`InvalidName`] for an empty text, `.`, `..`, or one that holds `/`, `\` or a NUL.
     pub fn new(text: &str) -> Result<Self, InvalidName> {
         let bare = !matches!(text, "" | "." | "..") && !text.contains(['/', '\\', '\0']);
-        if bare { Ok(Self(text.nfc().collect())) } else { Err(InvalidName(text.to_owned())) }
+        match bare {
+            // Already in normal form, and most names are.
+            true if text.is_ascii() => Ok(Self(text.to_owned())),
+            true => Ok(Self(text.nfc().collect())),
+            false => Err(InvalidName(text.to_owned())),
+        }
     }
 
     /// The name as text.
@@ -45,6 +50,9 @@ impl MigrationName {
 
     /// Sorts by UTF-16 code units, as JavaScript's `sort()` and runners of 1.x do.
     pub fn cmp_code_units(&self, other: &Self) -> std::cmp::Ordering {
+        if self.0.is_ascii() && other.0.is_ascii() {
+            return self.0.cmp(&other.0);
+        }
         self.0.encode_utf16().cmp(other.0.encode_utf16())
     }
 }

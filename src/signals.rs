@@ -13,13 +13,15 @@
 use std::future::Future;
 use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
 
-use serde_json::json;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 
 use crate::engine::Engine;
-use crate::error::Failed;
+use crate::error::{Failed, Failure};
+use crate::host::StopReason;
 
 /// From the first signal to the end of the process, whatever the database does: 5 s for the body, and
 /// time to stop its operations and release the lock.
@@ -31,23 +33,58 @@ const LOST_STATUS: i32 = 5;
 /// How long the event loop may take to answer when a run is over.
 const ANSWER: Duration = Duration::from_millis(500);
 
+/// The JSON document of a command, as far as it is known before the run.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Frame {
+    /// What stands beside `error`. One with `migrations` gets there what had been done.
+    document: Map<String, Value>,
+    /// What comes before the code in the address of the error's documentation; without it the error
+    /// has the fields of 1.x only.
+    docs: Option<String>,
+    /// On one line, because events stand on the lines before.
+    compact: bool,
+}
+
+impl Frame {
+    fn fill(&self, Failed { error, results }: &Failed) -> String {
+        let mut told = json!({
+            "code": error.code, "message": error.message,
+            "details": error.context, "hint": error.hint,
+        });
+        if let (Some(docs), Value::Object(told)) = (&self.docs, &mut told) {
+            told.insert("certainty".into(), json!(error.certainty));
+            told.insert("docsUrl".into(), json!(docs.clone() + &error.code.to_lowercase()));
+        }
+        let mut document = self.document.clone();
+        if let Some(migrations) = document.get_mut("migrations") {
+            *migrations = json!(results);
+        }
+        document.insert("error".into(), told);
+        let document = Value::Object(document);
+        if self.compact { document.to_string() } else { format!("{document:#}") }
+    }
+}
+
 /// What the run of a command line has heard.
 #[derive(Debug, Default)]
 pub struct CommandLine {
-    json: bool,
+    frame: Option<Frame>,
     /// 128 + the number of the first signal; 0 as long as there was none.
     signalled: AtomicI32,
+    /// Is the run over? Then its outcome is told where it is handed over.
+    over: AtomicBool,
 }
 
 impl CommandLine {
-    /// A command line that has heard nothing yet; `json`: its one document goes to stdout.
-    pub fn new(json: bool) -> Self {
-        Self { json, signalled: AtomicI32::new(0) }
+    /// A command line that has heard nothing yet; with a frame, its one document goes to stdout.
+    pub fn new(frame: Option<Frame>) -> Self {
+        Self { frame, ..Self::default() }
     }
 
     /// Hands a run's outcome over to the event loop. A loop that is blocked by the very body that
     /// made the run stop can't take it: then the outcome is told from here, and the process ends.
     pub async fn hand_over(&self, answered: impl Future<Output = ()>, stopped: Option<&Failed>) {
+        self.over.store(true, Ordering::SeqCst);
         let must_end = match (self.signalled.load(Ordering::SeqCst), stopped) {
             (0, Some(Failed { error, .. })) if error.code == LOST => Some(LOST_STATUS),
             (0, _) => None,
@@ -65,15 +102,12 @@ impl CommandLine {
     }
 
     fn tell(&self, stopped: Option<&Failed>) {
-        let Some(Failed { error, .. }) = stopped else { return };
+        let Some(failed) = stopped else { return };
         // Nobody is helped by an error about a closed pipe.
-        if self.json {
-            let document = json!({ "error": {
-                "code": error.code, "message": error.message,
-                "details": error.context, "hint": error.hint,
-            } });
-            let _ = writeln!(std::io::stdout(), "{document:#}");
+        if let Some(frame) = &self.frame {
+            let _ = writeln!(std::io::stdout(), "{}", frame.fill(failed));
         }
+        let error = &failed.error;
         let _ = writeln!(std::io::stderr(), "✖ {}: {}", error.code, error.message);
     }
 }
@@ -87,8 +121,14 @@ pub async fn watch(engine: Arc<Engine>, command_line: Arc<CommandLine>) {
     engine.cancel();
     tokio::select! {
         second = signals.next() => end(second),
-        () = tokio::time::sleep(PATIENCE) => end(status),
+        () = tokio::time::sleep(PATIENCE) => {}
     }
+    // The database does not answer. Nobody would say what had been done, so say at least this.
+    if !command_line.over.load(Ordering::SeqCst) {
+        let error = Failure::from(StopReason::Cancelled);
+        command_line.tell(Some(&Failed { error, results: Vec::new() }));
+    }
+    end(status)
 }
 
 /// Without the handlers that would run at a normal exit: the event loop may be blocked in one.

@@ -103,7 +103,8 @@ const DOORS: [Door; 4] = [
         words: &["mongodb::", "bson::"],
         open: |module| {
             let last = module.rsplit("::").next().unwrap_or(module);
-            module == "connect" || last == "mongo" || last.starts_with("mongo_")
+            let adapter = module == "connect" || module.starts_with("connect::");
+            adapter || last == "mongo" || last.starts_with("mongo_")
         },
         rule: "only the adapters know the driver",
     },

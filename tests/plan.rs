@@ -188,11 +188,63 @@ fn a_late_file_is_a_warning_a_problem_or_nothing_as_configured() {
     assert!(matches!(case.plan(&UP).expect_err("impossible")[0], Problem::OutOfOrder { .. }));
 }
 
+fn warnings(case: &Case) -> Vec<(&'static str, Vec<String>)> {
+    let plan = case.plan(&UP).expect("a possible plan");
+    plan.warnings.into_iter().map(|warning| (warning.code, warning.names)).collect()
+}
+
+fn said(code: &'static str, names: [&str; 2]) -> Vec<(&'static str, Vec<String>)> {
+    vec![(code, names.map(str::to_owned).to_vec())]
+}
+
+#[test]
+fn numbers_that_do_not_sort_as_numbers_are_a_warning_while_one_of_them_is_pending() {
+    let mixed = ["10-b.js", "2-a.js"];
+    assert_eq!(warnings(&case(&mixed, vec![])), said("NUMBER_ORDER", mixed));
+    let one_applied = vec![applied("10-b.js", 1, 1)];
+    assert!(warnings(&case(&mixed, one_applied)).contains(&said("NUMBER_ORDER", mixed)[0]));
+    let both = vec![applied("10-b.js", 1, 1), applied("2-a.js", 1, 2)];
+    assert_eq!(warnings(&case(&mixed, both)), []);
+
+    let stamps = ["20240101000000-a.js", "20250101-b.js"];
+    assert_eq!(warnings(&case(&stamps, vec![])), said("NUMBER_ORDER", stamps));
+    let fine = ["0001-a.js", "0010-b.js", "01-c.js", "2024-d.js", "20240101000000123-e.js", "f.js"];
+    assert_eq!(warnings(&case(&fine, vec![])), said("NUMBER_ORDER", ["0010-b.js", "01-c.js"]));
+    assert_eq!(warnings(&case(&["0001-a.js", "0010-b.js", "2024-d.js", "f.js"], vec![])), []);
+}
+
+#[test]
+fn a_pending_file_with_the_content_of_a_missing_one_may_be_a_rename() {
+    let mut moved =
+        case(&["2-b.js", "9-a.js"], vec![applied("1-a.js", 1, 1), applied("2-b.js", 1, 2)]);
+    moved.files[1].checksum = file("1-a.js").checksum;
+    let found = warnings(&moved);
+    assert!(found.contains(&said("RENAMED", ["1-a.js", "9-a.js"])[0]), "{found:?}");
+    assert!(found.iter().any(|(code, _)| *code == "FILE_MISSING"));
+
+    moved.files[1].checksum = file("another.js").checksum;
+    assert!(warnings(&moved).iter().all(|(code, _)| *code != "RENAMED"));
+}
+
 #[test]
 fn one_name_with_two_extensions_is_a_problem() {
     let problems = case(&["1.js", "1.ts"], vec![]).plan(&UP).expect_err("impossible");
     assert_eq!(problems.len(), 1);
     assert!(matches!(problems[0], Problem::TwoExtensions { .. }));
+}
+
+#[test]
+fn a_file_that_was_applied_under_another_extension_does_not_run_again() {
+    let applied = || vec![entry("1.ts", Status::Applied, 1, 0)];
+    let problems = case(&["1.js"], applied()).plan(&UP).expect_err("applied before it was built");
+    assert_eq!(problems.len(), 1);
+    assert!(matches!(problems[0], Problem::AppliedUnderAnother { .. }));
+
+    let mut marked = applied();
+    marked.push(entry("1.js", Status::Applied, 2, 0));
+    assert!(case(&["1.js"], marked).plan(&UP).is_ok());
+    let reverted = vec![entry("1.ts", Status::Reverted, 1, 0)];
+    assert!(case(&["1.js"], reverted).plan(&UP).is_ok());
 }
 
 #[test]

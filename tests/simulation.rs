@@ -1,6 +1,11 @@
 //! Whole runs on the memory stores under paused time: many runners, slow bodies, lost replies, and
 //! runners that are cut off in the middle. Every schedule follows from a seed; `SEED=n` runs one.
 
+#[path = "common/jobs.rs"]
+mod jobs;
+#[path = "common/random.rs"]
+mod random;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,41 +19,25 @@ use mongo_migrate_kit::clock::TokioClock;
 use mongo_migrate_kit::event::Event;
 use mongo_migrate_kit::fault::{FaultKind, StoreFault};
 use mongo_migrate_kit::host::{
-    Acknowledged, BodyCall, BodyReply, Exports, HookCall, Host, HostGone, ModuleFacts, StopReason,
+    Acknowledged, Between, BodyCall, BodyReply, HookCall, Host, HostGone, ModuleFacts, StopReason,
     Wanted,
 };
-use mongo_migrate_kit::lock::lease::{Identity, RunId};
+use mongo_migrate_kit::lock::lease::RunId;
 use mongo_migrate_kit::lock::memory::{Fate, MemoryLockStore, ServerClock};
 use mongo_migrate_kit::lock::memory_orphans::{MemoryOrphans, Nature};
 use mongo_migrate_kit::lock::orphans::{Operation, Orphans};
 use mongo_migrate_kit::lock::timing::Timing;
 use mongo_migrate_kit::lock::wait::WaitPolicy;
 use mongo_migrate_kit::migration::{MigrationFile, MigrationName, Namespace};
-use mongo_migrate_kit::plan::{Policy, Request, Scope};
 use mongo_migrate_kit::runner::{Door, Job, Report, RunError, Runner, Stopped};
 use tokio::sync::{Notify, watch};
+
+use random::Random;
 
 const TTL: Duration = Duration::from_secs(2);
 const FILES: usize = 4;
 /// Enough to last for the rest of a simulated life.
 const FOREVER: usize = 100_000;
-
-/// SplitMix64: small, seedable, and the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) % limit
-    }
-
-    fn one_in(&mut self, chances: u64) -> bool {
-        self.below(chances) == 0
-    }
-}
 
 /// What all processes of one simulated database share.
 #[derive(Clone)]
@@ -133,12 +122,7 @@ impl Process {
 
 impl Host for Process {
     async fn load(&self, names: Vec<MigrationName>) -> Result<Vec<ModuleFacts>, HostGone> {
-        let exports =
-            Exports { down: true, use_transaction: None, description: None, on_interrupted: None };
-        Ok(names
-            .into_iter()
-            .map(|name| ModuleFacts { name, exports: Ok(exports.clone()) })
-            .collect())
+        Ok(jobs::loaded(names))
     }
 
     async fn connect(&self, _app_name: String) -> Result<Acknowledged, HostGone> {
@@ -178,7 +162,7 @@ impl Host for Process {
         if finished && !self.stopped.load(Ordering::SeqCst) {
             bodies.finished.entry(body.1).or_default().push(body.0);
         }
-        Ok(BodyReply::Done { duration_ms: lasts as i64 })
+        Ok(BodyReply::Done { duration_ms: lasts as i64, attempts: 1 })
     }
 
     async fn hook(&self, _call: HookCall) -> Result<Acknowledged, HostGone> {
@@ -193,31 +177,18 @@ impl Host for Process {
     fn emit(&self, _event: &Event) {}
 }
 
-fn job(pid: u32) -> Job {
+fn job(pid: u32, between: Between) -> Job {
     let files = (0..FILES)
         .map(|index| MigrationFile {
             name: MigrationName::new(&format!("{index}.js")).expect("a bare name"),
             checksum: FileChecksum::of(vec![b'0' + index as u8]),
         })
         .collect();
-    Job {
-        request: Request::Up { scope: Scope::All, step: false, force: false },
-        policy: Policy::default(),
-        files,
-        identity: Identity {
-            run_id: RunId::random(),
-            namespace: Namespace::default(),
-            changelog: "_mmk_migrations".into(),
-            host: "simulated".into(),
-            pid,
-            user: "nobody".into(),
-            operation: "up".into(),
-        },
-        timing: Timing::new(TTL).expect("a valid TTL"),
-        lock: Some(WaitPolicy::Wait { budget: Some(Duration::from_secs(600)), poll: None }),
-        environment: "test".into(),
-        service: None,
-    }
+    let mut job = jobs::up(files, TTL);
+    job.identity.pid = pid;
+    job.lock = Some(WaitPolicy::Wait { budget: Some(Duration::from_secs(600)), poll: None });
+    job.between = between;
+    job
 }
 
 /// Runs one process; `faults` decides what its network does to it.
@@ -258,8 +229,11 @@ async fn process(world: World, pid: u32, seed: u64, cut_off: bool) -> Result<Rep
             network.1.script().then(std::iter::repeat_n(Fate::RequestLost, FOREVER));
         }
     });
+    // Without hooks, one command records a migration and claims the next.
+    let between = if seed.is_multiple_of(2) { Between::Nothing } else { Between::Hooks };
     let (wanted, cancel) = watch::channel(Wanted::Yes);
-    let runner = Runner::new(Arc::new(changelog), host, TokioClock::start(), job(pid), cancel);
+    let runner =
+        Runner::new(Arc::new(changelog), host, TokioClock::start(), job(pid, between), cancel);
     let outcome = runner.run(|| async { Ok(Door { lock: Arc::new(lock), orphans }) }).await;
     drop(wanted);
     cutting.abort();

@@ -30,6 +30,13 @@ pub struct Core {
     command_line: OnceLock<Arc<CommandLine>>,
 }
 
+/// The first form of `Reply<T>`: written as it is, for a status can have thousands of rows.
+#[derive(Serialize)]
+struct Done<'a, T> {
+    ok: bool,
+    value: &'a T,
+}
+
 #[napi]
 impl Core {
     /// Takes `Settings`.
@@ -109,13 +116,16 @@ impl Core {
         reply(outcome)
     }
 
-    /// For a command line: handles signals, and ends the process when the event loop can't.
+    /// For a command line: handles signals, and ends the process when the event loop can't. Takes
+    /// the `Frame` of its JSON document, if it is to print one.
     #[napi(catch_unwind)]
-    pub fn command_line(&self, json: bool) {
-        let command_line = Arc::new(CommandLine::new(json));
+    pub fn command_line(&self, frame: Option<String>) -> Result<()> {
+        let frame = frame.as_deref().map(parse).transpose()?;
+        let command_line = Arc::new(CommandLine::new(frame));
         if self.command_line.set(Arc::clone(&command_line)).is_ok() {
             spawn(signals::watch(Arc::clone(&self.engine), command_line));
         }
+        Ok(())
     }
 
     /// The process is about to end: stops what the run has left on the server and gives the lock
@@ -145,11 +155,11 @@ fn parse<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
 }
 
 fn reply<T: Serialize>(outcome: std::result::Result<T, Failed>) -> Result<String> {
-    let reply = match outcome {
-        Ok(value) => json!({ "ok": true, "value": value }),
+    let reply = match &outcome {
+        Ok(value) => serde_json::to_string(&Done { ok: true, value }),
         Err(Failed { error, results }) => {
-            json!({ "ok": false, "error": error, "results": results })
+            serde_json::to_string(&json!({ "ok": false, "error": error, "results": results }))
         }
     };
-    serde_json::to_string(&reply).map_err(|error| Error::from_reason(error.to_string()))
+    reply.map_err(|error| Error::from_reason(error.to_string()))
 }

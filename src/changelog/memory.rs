@@ -4,16 +4,17 @@
 //! Handles are cheap clones of one store; a [`Script`] decides the fate of their next commands. Like
 //! its sibling, a handle sends a write whose reply was lost again before it gives up.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use super::entry::{Entry, EntryKey, Status};
+use super::memory_entries::{Subject, judge_settled, mark_by_hand, mark_claimed, restore, settle};
 use super::store::{
-    ADOPTER, Adoption, ChangelogStore, Claim, Expected, MARKED, Mark, Outcome, Settlement, Verdict,
-    Written,
+    ADOPTER, Adoption, Advance, ChangelogStore, Claim, ClaimedEntry, Claiming, Expected, Mark,
+    NameIndex, Settlement, Written,
 };
-use crate::fault::StoreFault;
+use crate::fault::{FaultKind, StoreFault};
 use crate::import::source::Source;
-use crate::lock::lease::RunId;
 use crate::lock::memory::{Fate, Script, ServerClock, locked, lost, refused};
 use crate::lock::proof::StillHeld;
 use crate::migration::{Direction, MigrationName, Namespace};
@@ -25,6 +26,10 @@ pub struct MemoryChangelogStore {
     entries: Arc<Mutex<Vec<Entry>>>,
     commands: Arc<Mutex<Vec<Settlement>>>,
     foreign: Arc<Mutex<Vec<Source>>>,
+    /// How entries stood before they were claimed last.
+    before: Arc<Mutex<HashMap<EntryKey, Entry>>>,
+    /// The unique index on the bare name, if there is one.
+    name_index: Arc<Mutex<Option<String>>>,
     script: Script,
 }
 
@@ -32,7 +37,8 @@ impl MemoryChangelogStore {
     /// An empty changelog.
     pub fn new(clock: ServerClock) -> Self {
         let (entries, commands, foreign) = (Arc::default(), Arc::default(), Arc::default());
-        Self { clock, entries, commands, foreign, script: Script::default() }
+        let (before, name_index, script) = (Arc::default(), Arc::default(), Script::default());
+        Self { clock, entries, commands, foreign, before, name_index, script }
     }
 
     /// A handle on the same changelog whose commands have fates of their own.
@@ -55,6 +61,11 @@ impl MemoryChangelogStore {
         locked(&self.foreign).push(source);
     }
 
+    /// Makes the unique index on the bare name, as 1.x does.
+    pub fn index_names(&self, index: &str) {
+        *locked(&self.name_index) = Some(index.to_owned());
+    }
+
     /// Removes an entry, as only a person can.
     pub fn remove(&self, key: &EntryKey) {
         locked(&self.entries).retain(|entry| entry.key != *key);
@@ -71,36 +82,37 @@ impl MemoryChangelogStore {
 
     /// Changes the entry of `subject` if it is as expected, creating it if none is expected.
     fn change(&self, subject: &Subject<'_>, change: impl Fn(&mut Entry, i64)) -> Written {
-        let (key, version) = match subject.expected {
-            Expected::Absent => (subject.created_key(), 1),
-            Expected::Present { key, version, .. } => {
-                (key.clone(), version.unwrap_or_default() + 1)
-            }
-        };
+        if self.keeps_out(&locked(&self.entries), subject) {
+            return Written::Refused(collision());
+        }
         self.write(
             |entries, now| {
-                let Some(entry) = subject.meant(entries, &key) else { return false };
-                entry.version = Some(version);
-                entry.run_id = Some(subject.run_id.clone());
-                change(entry, now);
-                entry.status = subject.status.clone();
-                true
+                subject.change(entries, now, &change);
             },
-            |entries| {
-                let found = entries.iter().find(|entry| entry.key == key);
-                judge(found.or_else(|| subject.twin(entries)), |entry| {
-                    entry.run_id.as_ref() == Some(subject.run_id)
-                        && entry.version == Some(version)
-                        && entry.status == subject.status
-                })
-            },
+            |entries| subject.judge(entries),
         )
+    }
+
+    /// Does the index refuse a new entry?
+    fn keeps_out(&self, entries: &[Entry], subject: &Subject<'_>) -> bool {
+        locked(&self.name_index).is_some() && subject.is_named_elsewhere(entries)
+    }
+
+    /// Claims while the entries are locked.
+    fn claim_one(&self, entries: &mut Vec<Entry>, claim: &Claim, now: i64) -> Written {
+        let subject = Subject::of(claim);
+        let before = entries.iter().find(|entry| entry.key == subject.key()).cloned();
+        let claimed = subject.change(entries, now, &|entry, now| mark_claimed(entry, claim, now));
+        if let Some(before) = before.filter(|_| claimed) {
+            locked(&self.before).insert(before.key.clone(), before);
+        }
+        subject.judge(entries)
     }
 
     /// Sends a write until its fate is known, three times at most.
     fn write(
         &self,
-        run: impl Fn(&mut Vec<Entry>, i64) -> bool,
+        run: impl Fn(&mut Vec<Entry>, i64),
         look: impl Fn(&[Entry]) -> Written,
     ) -> Written {
         let mut doubtful = false;
@@ -140,14 +152,90 @@ impl ChangelogStore for MemoryChangelogStore {
     }
 
     async fn claim(&self, _proof: &StillHeld<'_>, claim: &Claim) -> Written {
-        let subject = Subject {
-            name: &claim.name,
-            namespace: &claim.identity.namespace,
-            expected: &claim.expected,
-            run_id: &claim.identity.run_id,
-            status: Status::Running,
-        };
-        self.change(&subject, |entry, now| mark_claimed(entry, claim, now))
+        if self.keeps_out(&locked(&self.entries), &Subject::of(claim)) {
+            return Written::Refused(collision());
+        }
+        self.write(
+            |entries, now| {
+                self.claim_one(entries, claim, now);
+            },
+            |entries| Subject::of(claim).judge(entries),
+        )
+    }
+
+    async fn settle_and_claim(
+        &self,
+        _proof: &StillHeld<'_>,
+        settlement: &Settlement,
+        claim: &Claim,
+    ) -> Advance {
+        let mut doubtful = false;
+        for attempt in 0..TRIES {
+            let mut entries = locked(&self.entries);
+            let now = self.clock.now();
+            match self.script.next() {
+                Fate::Answered => {
+                    settle(&mut entries, settlement, now);
+                    return match judge_settled(&entries, settlement) {
+                        Written::Done(_) if self.keeps_out(&entries, &Subject::of(claim)) => {
+                            Advance::Settled(Claiming::Refused(collision()))
+                        }
+                        Written::Done(_) => {
+                            let written = self.claim_one(&mut entries, claim, now);
+                            Advance::Settled(Claiming::of(written, claim))
+                        }
+                        Written::Conflict(found) => Advance::Conflict(found),
+                        Written::Unknown(fault) => Advance::Unknown(fault),
+                        Written::Refused(fault) => Advance::Refused(fault),
+                    };
+                }
+                Fate::Refused if !doubtful => return Advance::Refused(refused()),
+                Fate::Refused => return Advance::Unknown(refused()),
+                Fate::ReplyLost => {
+                    let settled = settle(&mut entries, settlement, now);
+                    // A server may die between two statements: the first time, it does.
+                    if settled && attempt > 0 && !self.keeps_out(&entries, &Subject::of(claim)) {
+                        self.claim_one(&mut entries, claim, now);
+                    }
+                    doubtful = true;
+                }
+                Fate::RequestLost => doubtful = true,
+            }
+        }
+        Advance::Unknown(lost("the reply was lost"))
+    }
+
+    async fn withdraw(
+        &self,
+        _proof: &StillHeld<'_>,
+        claimed: &ClaimedEntry,
+        expected: &Expected,
+    ) -> Result<(), StoreFault> {
+        let written = self.write(
+            |entries, _| {
+                let ours = |entry: &Entry| {
+                    entry.key == claimed.key
+                        && entry.status == Status::Running
+                        && entry.version == Some(claimed.version)
+                        && entry.run_id.as_ref() == Some(&claimed.run_id)
+                };
+                match expected {
+                    Expected::Absent => entries.retain(|entry| !ours(entry)),
+                    Expected::Present { .. } => {
+                        let before = locked(&self.before).get(&claimed.key).cloned();
+                        let found = entries.iter_mut().find(|entry| ours(entry));
+                        if let Some((entry, before)) = found.zip(before) {
+                            restore(entry, before);
+                        }
+                    }
+                }
+            },
+            |_| Written::Conflict(None),
+        );
+        match written {
+            Written::Done(_) | Written::Conflict(_) => Ok(()),
+            Written::Unknown(fault) | Written::Refused(fault) => Err(fault),
+        }
     }
 
     async fn mark(&self, _proof: &StillHeld<'_>, mark: &Mark) -> Written {
@@ -163,14 +251,10 @@ impl ChangelogStore for MemoryChangelogStore {
 
     async fn settle(&self, _proof: &StillHeld<'_>, settlement: &Settlement) -> Written {
         self.write(
-            |entries, now| settle(entries, settlement, now),
-            |entries| {
-                judge(entries.iter().find(|entry| entry.key == settlement.key), |entry| {
-                    entry.run_id.as_ref() == Some(&settlement.run_id)
-                        && entry.version == Some(settlement.version + 1)
-                        && entry.status == settled_status(&settlement.outcome)
-                })
+            |entries, now| {
+                settle(entries, settlement, now);
             },
+            |entries| judge_settled(entries, settlement),
         )
     }
 
@@ -199,6 +283,20 @@ impl ChangelogStore for MemoryChangelogStore {
         Ok(sources)
     }
 
+    async fn name_index(
+        &self,
+        namespace: &Namespace,
+        names: &[&MigrationName],
+    ) -> Result<Option<NameIndex>, StoreFault> {
+        let entries = locked(&self.entries);
+        let taken = names.iter().filter(|name| {
+            entries.iter().any(|entry| entry.name == name.as_str() && entry.namespace != *namespace)
+        });
+        let names: Vec<String> = taken.map(ToString::to_string).collect();
+        let index = locked(&self.name_index).clone().filter(|_| !names.is_empty());
+        Ok(index.map(|index| NameIndex { index, names }))
+    }
+
     fn settle_command(&self, settlement: &Settlement) -> Vec<u8> {
         let mut commands = locked(&self.commands);
         commands.push(settlement.clone());
@@ -206,149 +304,10 @@ impl ChangelogStore for MemoryChangelogStore {
     }
 }
 
-fn judge(found: Option<&Entry>, ours: impl Fn(&Entry) -> bool) -> Written {
-    match found {
-        Some(entry) if ours(entry) => Written::Done(entry.clone()),
-        found => Written::Conflict(found.cloned()),
-    }
-}
-
-/// Which entry a claim or a mark is about, and what becomes of it.
-struct Subject<'a> {
-    name: &'a MigrationName,
-    namespace: &'a Namespace,
-    expected: &'a Expected,
-    run_id: &'a RunId,
-    status: Status,
-}
-
-impl Subject<'_> {
-    fn created_key(&self) -> EntryKey {
-        let id = format!("{}/{}", self.namespace.name().unwrap_or_default(), self.name);
-        EntryKey(serde_json::Value::String(id).to_string())
-    }
-
-    /// Another entry of the same migration, such as one by 1.x.
-    fn twin<'e>(&self, entries: &'e [Entry]) -> Option<&'e Entry> {
-        entries
-            .iter()
-            .find(|entry| entry.namespace == *self.namespace && entry.name == self.name.as_str())
-    }
-
-    /// The entry to change, if it is as expected: a blank one if none is expected.
-    fn meant<'e>(&self, entries: &'e mut Vec<Entry>, key: &EntryKey) -> Option<&'e mut Entry> {
-        let position = entries.iter().position(|entry| entry.key == *key);
-        match (self.expected, position) {
-            (Expected::Absent, None) if self.twin(entries).is_none() => {
-                entries.push(self.blank(key.clone()));
-                entries.last_mut()
-            }
-            (Expected::Present { status, version, .. }, Some(position)) => {
-                let entry = &mut entries[position];
-                let holds = entry.status == *status && entry.version == *version;
-                holds.then(|| remember(entry)).map(|()| entry)
-            }
-            (Expected::Absent | Expected::Present { .. }, _) => None,
-        }
-    }
-
-    fn blank(&self, key: EntryKey) -> Entry {
-        Entry {
-            key,
-            name: self.name.to_string(),
-            namespace: self.namespace.clone(),
-            status: self.status.clone(),
-            version: None,
-            run_id: None,
-            direction: None,
-            batch: None,
-            started_at: None,
-            applied_at: None,
-            reverted_at: None,
-            duration_ms: None,
-            checksum: None,
-            description: None,
-            executed_by: None,
-            host: None,
-            origin: None,
-            error: None,
-            reason: None,
-            history: Vec::new(),
-        }
-    }
-}
-
-fn remember(entry: &mut Entry) {
-    entry.history.push(entry.past());
-    let too_many = entry.history.len().saturating_sub(Entry::HISTORY);
-    entry.history.drain(..too_many);
-}
-
-fn mark_claimed(entry: &mut Entry, claim: &Claim, now: i64) {
-    entry.direction = Some(claim.direction);
-    entry.started_at = Some(now);
-    entry.executed_by = Some(claim.identity.user.clone());
-    entry.host = Some(claim.identity.host.clone());
-    entry.error = None;
-    entry.reason = None;
-    match claim.direction {
-        Direction::Down => {}
-        Direction::Up => {
-            entry.batch = claim.batch.or(entry.batch);
-            entry.checksum = claim.checksum.clone();
-            entry.description = claim.description.clone();
-            entry.origin = None;
-        }
-    }
-}
-
-fn mark_by_hand(entry: &mut Entry, mark: &Mark, now: i64) {
-    entry.executed_by = Some(mark.identity.user.clone());
-    entry.host = Some(mark.identity.host.clone());
-    entry.error = None;
-    entry.reason = mark.reason.clone();
-    match &mark.verdict {
-        Verdict::Applied { batch, checksum } => {
-            entry.batch = Some(*batch);
-            entry.checksum = Some(checksum.clone());
-            entry.applied_at = Some(now);
-            entry.reverted_at = None;
-            entry.duration_ms = Some(0);
-            entry.origin = Some(MARKED.to_owned());
-        }
-        Verdict::Accepted { checksum } => entry.checksum = Some(checksum.clone()),
-        Verdict::Reverted => entry.reverted_at = Some(now),
-    }
-}
-
-fn settle(entries: &mut [Entry], settlement: &Settlement, now: i64) -> bool {
-    let claimed = entries.iter_mut().find(|entry| {
-        entry.key == settlement.key
-            && entry.status == Status::Running
-            && entry.version == Some(settlement.version)
-            && entry.run_id.as_ref() == Some(&settlement.run_id)
-    });
-    let Some(entry) = claimed else { return false };
-    entry.version = Some(settlement.version + 1);
-    entry.status = settled_status(&settlement.outcome);
-    entry.error = None;
-    match &settlement.outcome {
-        Outcome::Applied { duration_ms } => {
-            entry.applied_at = Some(now);
-            entry.reverted_at = None;
-            entry.duration_ms = duration_ms.or(entry.started_at.map(|started| now - started));
-        }
-        Outcome::Reverted => entry.reverted_at = Some(now),
-        Outcome::UpFailed(error) | Outcome::DownFailed(error) => entry.error = Some(error.clone()),
-    }
-    true
-}
-
-fn settled_status(outcome: &Outcome) -> Status {
-    match outcome {
-        Outcome::Applied { .. } | Outcome::DownFailed(_) => Status::Applied,
-        Outcome::Reverted => Status::Reverted,
-        Outcome::UpFailed(_) => Status::Failed,
+fn collision() -> StoreFault {
+    StoreFault {
+        server_code: Some(11000),
+        ..StoreFault::new(FaultKind::Rejected, "E11000 duplicate key error")
     }
 }
 

@@ -5,6 +5,9 @@
 
 pub mod entry;
 pub mod memory;
+mod memory_entries;
 pub mod mongo;
+mod mongo_advance;
 mod mongo_document;
+mod mongo_names;
 pub mod store;

@@ -8,7 +8,7 @@
 //! All instants are the primary's (`$$NOW`), and every user's text goes through `$literal`: a
 //! description may begin with a dollar.
 
-use mongodb::bson::{Bson, DateTime, Document, doc};
+use mongodb::bson::{Bson, DateTime, Document, RawBsonRef, RawDocument, doc};
 
 use super::entry::{Entry, EntryError, EntryKey, PastState, Status};
 use super::store::{
@@ -30,8 +30,10 @@ pub(super) struct Change {
     pub creates: bool,
     /// Another entry with this content rules out the one to be created.
     pub twin: Document,
-    run_id: RunId,
-    version: i64,
+    /// The run that changes it.
+    pub run_id: RunId,
+    /// The entry's version afterwards.
+    pub version: i64,
     status: Status,
 }
 
@@ -110,9 +112,7 @@ pub(super) fn settle(settlement: &Settlement) -> Change {
     let (status, mut fields) = settled_fields(outcome);
     fields.insert("status", status);
     fields.insert("version", next_version());
-    let mut filter = doc! {
-        "_id": id.clone(), "status": RUNNING, "version": version, "runId": run_id.as_str(),
-    };
+    let mut filter = as_claimed(key, *version, run_id);
     if Mutant::NoPrecondition.is_planted() {
         filter = doc! { "_id": id.clone() };
     }
@@ -128,67 +128,93 @@ pub(super) fn settle(settlement: &Settlement) -> Change {
     }
 }
 
+/// An entry as its claim left it.
+pub(super) fn as_claimed(key: &EntryKey, version: i64, run_id: &RunId) -> Document {
+    doc! { "_id": id_of(key), "status": RUNNING, "version": version, "runId": run_id.as_str() }
+}
+
 /// The entries of one namespace.
 pub(super) fn of_namespace(namespace: &Namespace) -> Document {
     // Null finds missing fields too, which is what the default namespace is.
     doc! { "namespace": namespace.name() }
 }
 
-/// Reads an entry, whoever wrote it.
-pub(super) fn entry(document: &Document) -> Entry {
-    let id = document.get("_id").unwrap_or(&Bson::Null);
+/// Reads an entry, whoever wrote it. In one pass and without a copy of the document: a boot does
+/// this for every migration there ever was.
+pub(super) fn entry(document: &RawDocument) -> Entry {
+    let mut entry = nothing_known();
+    // What follows a field that can't be read can't be told from it.
+    for (field, value) in document.iter().map_while(Result::ok) {
+        match field.as_str() {
+            "_id" => entry.key = key_of(&Bson::try_from(value).unwrap_or(Bson::Null)),
+            "name" => entry.name = text(value).unwrap_or_default(),
+            "namespace" => entry.namespace = Namespace::new(text(value)),
+            "status" => entry.status = Status::from_text(value.as_str().unwrap_or_default()),
+            "version" => entry.version = integer(value),
+            "runId" => entry.run_id = text(value).map(RunId::from_text),
+            "direction" => entry.direction = direction(value),
+            "batch" => entry.batch = integer(value),
+            "startedAt" => entry.started_at = instant(value),
+            "appliedAt" => entry.applied_at = instant(value),
+            "revertedAt" => entry.reverted_at = instant(value),
+            "duration" => entry.duration_ms = integer(value),
+            "checksum" => entry.checksum = text(value),
+            "description" => entry.description = text(value),
+            "executedBy" => entry.executed_by = text(value),
+            "host" => entry.host = text(value),
+            "origin" => entry.origin = text(value),
+            "error" => entry.error = error(value),
+            "reason" => entry.reason = text(value),
+            "history" => entry.history = history(value),
+            _ => {}
+        }
+    }
+    entry
+}
+
+fn nothing_known() -> Entry {
     Entry {
-        key: key_of(id),
-        name: text(document, "name").unwrap_or_default(),
-        namespace: Namespace::new(text(document, "namespace")),
-        status: Status::from_text(document.get_str("status").unwrap_or_default()),
-        version: integer(document, "version"),
-        run_id: text(document, "runId").map(RunId::from_text),
-        direction: match document.get_str("direction") {
-            Ok("up") => Some(Direction::Up),
-            Ok("down") => Some(Direction::Down),
-            Ok(_) | Err(_) => None,
-        },
-        batch: integer(document, "batch"),
-        started_at: instant(document, "startedAt"),
-        applied_at: instant(document, "appliedAt"),
-        reverted_at: instant(document, "revertedAt"),
-        duration_ms: integer(document, "duration"),
-        checksum: text(document, "checksum"),
-        description: text(document, "description"),
-        executed_by: text(document, "executedBy"),
-        host: text(document, "host"),
-        origin: text(document, "origin"),
-        error: error(document),
-        reason: text(document, "reason"),
-        history: history(document),
+        key: key_of(&Bson::Null),
+        name: String::new(),
+        namespace: Namespace::default(),
+        status: Status::from_text(""),
+        version: None,
+        run_id: None,
+        direction: None,
+        batch: None,
+        started_at: None,
+        applied_at: None,
+        reverted_at: None,
+        duration_ms: None,
+        checksum: None,
+        description: None,
+        executed_by: None,
+        host: None,
+        origin: None,
+        error: None,
+        reason: None,
+        history: Vec::new(),
     }
 }
 
-fn history(document: &Document) -> Vec<PastState> {
-    let states = document.get_array("history").map_or(&[][..], Vec::as_slice);
-    let states = states.iter().filter_map(Bson::as_document);
-    states
-        .map(|past| PastState {
-            status: Status::from_text(past.get_str("status").unwrap_or_default()),
-            run_id: text(past, "runId").map(RunId::from_text),
-            batch: integer(past, "batch"),
-            applied_at: instant(past, "appliedAt"),
-            reverted_at: instant(past, "revertedAt"),
-            checksum: text(past, "checksum"),
-            executed_by: text(past, "executedBy"),
-            error: error(past),
-            reason: text(past, "reason"),
-        })
-        .collect()
+/// Past states have the names of the fields that they are the past of.
+fn history(value: RawBsonRef<'_>) -> Vec<PastState> {
+    let states = value.as_array().into_iter().flatten().map_while(Result::ok);
+    states.filter_map(|state| Some(entry(state.as_document()?).past())).collect()
 }
 
-fn error(document: &Document) -> Option<EntryError> {
-    let error = document.get_document("error").ok()?;
-    Some(EntryError {
-        name: text(error, "name").unwrap_or_default(),
-        message: text(error, "message").unwrap_or_default(),
-    })
+fn error(value: RawBsonRef<'_>) -> Option<EntryError> {
+    let error = value.as_document()?;
+    let part = |field| error.get_str(field).unwrap_or_default().to_owned();
+    Some(EntryError { name: part("name"), message: part("message") })
+}
+
+fn direction(value: RawBsonRef<'_>) -> Option<Direction> {
+    match value.as_str() {
+        Some("up") => Some(Direction::Up),
+        Some("down") => Some(Direction::Down),
+        Some(_) | None => None,
+    }
 }
 
 /// The `_id` of an entry that we create. A name holds no `/`, so no two pairs share one.
@@ -317,11 +343,11 @@ fn elapsed() -> Document {
     doc! { "$cond": [began, { "$subtract": [NOW, "$startedAt"] }, Bson::Null] }
 }
 
-fn next_version() -> Document {
+pub(super) fn next_version() -> Document {
     doc! { "$add": [{ "$ifNull": ["$version", 0] }, 1] }
 }
 
-fn literal(value: impl Into<Bson>) -> Document {
+pub(super) fn literal(value: impl Into<Bson>) -> Document {
     doc! { "$literal": value.into() }
 }
 
@@ -334,7 +360,7 @@ fn number(value: i64) -> Bson {
     i32::try_from(value).map_or(Bson::Int64(value), Bson::Int32)
 }
 
-fn key_of(id: &Bson) -> EntryKey {
+pub(super) fn key_of(id: &Bson) -> EntryKey {
     // An `_id` that JSON can't carry would need a key that is no text; MongoDB has none.
     EntryKey(serde_json::to_string(id).unwrap_or_default())
 }
@@ -344,20 +370,20 @@ fn id_of(key: &EntryKey) -> Bson {
     serde_json::from_str(&key.0).unwrap_or_else(|_| Bson::String(key.0.clone()))
 }
 
-fn text(document: &Document, field: &str) -> Option<String> {
-    document.get_str(field).ok().map(str::to_owned)
+fn text(value: RawBsonRef<'_>) -> Option<String> {
+    value.as_str().map(str::to_owned)
 }
 
-fn instant(document: &Document, field: &str) -> Option<i64> {
-    document.get_datetime(field).ok().map(|instant| instant.timestamp_millis())
+fn instant(value: RawBsonRef<'_>) -> Option<i64> {
+    value.as_datetime().map(|instant| instant.timestamp_millis())
 }
 
-fn integer(document: &Document, field: &str) -> Option<i64> {
-    match document.get(field)? {
-        Bson::Int32(number) => Some(i64::from(*number)),
-        Bson::Int64(number) => Some(*number),
+fn integer(value: RawBsonRef<'_>) -> Option<i64> {
+    match value {
+        RawBsonRef::Int32(number) => Some(i64::from(number)),
+        RawBsonRef::Int64(number) => Some(number),
         // A fraction of a millisecond is nobody's concern; out of range saturates.
-        Bson::Double(number) => Some(number.round() as i64),
+        RawBsonRef::Double(number) => Some(number.round() as i64),
         _ => None,
     }
 }
@@ -365,12 +391,12 @@ fn integer(document: &Document, field: &str) -> Option<i64> {
 /// What 1.x stores as the environment of an imported entry.
 const IMPORTED: &str = "imported";
 const NOW: &str = "$$NOW";
-const REMOVED: &str = "$$REMOVE";
+pub(super) const REMOVED: &str = "$$REMOVE";
 const RUNNING: &str = "running";
 const FIRST_VERSION: i64 = 1;
 
 /// What is remembered of a state: the fields that claims and marks write over.
-const PAST: &[&str] = &[
+pub(super) const PAST: &[&str] = &[
     "status",
     "direction",
     "runId",
@@ -391,7 +417,7 @@ const PAST: &[&str] = &[
 #[cfg(test)]
 mod tests {
     use mongodb::bson::oid::ObjectId;
-    use mongodb::bson::{Binary, DateTime, spec::BinarySubtype};
+    use mongodb::bson::{Binary, DateTime, rawdoc, spec::BinarySubtype};
 
     use super::*;
 
@@ -420,9 +446,9 @@ mod tests {
 
     #[test]
     fn an_odd_entry_is_read_as_far_as_it_can_be() {
-        let read = entry(&doc! {
+        let read = entry(&rawdoc! {
             "_id": 7, "name": 12, "status": true, "appliedAt": "yesterday", "batch": 2.0,
-            "duration": 3.6, "error": "oops", "checksum": Bson::Null,
+            "duration": 3.6, "error": "oops", "checksum": RawBsonRef::Null,
         });
         assert_eq!(read.name, "");
         assert_eq!(read.status, Status::Other(String::new()));

@@ -16,8 +16,9 @@ use crate::migration::{Direction, MigrationName, Namespace};
 ///
 /// # Guarantees
 /// Of any number of concurrent writes with the same precondition at most one is
-/// [`Written::Done`]. Entries are never deleted. Reading creates nothing. What a claim or a mark
-/// writes over goes into the entry's history, the oldest of it giving way.
+/// [`Written::Done`]. Entries are never deleted, except by whoever takes back the claim that created
+/// one. Reading creates nothing. What a claim or a mark writes over goes into the entry's history,
+/// the oldest of it giving way.
 pub trait ChangelogStore: Send + Sync + 'static {
     /// All entries of one namespace, in no particular order.
     fn entries(
@@ -38,6 +39,27 @@ pub trait ChangelogStore: Send + Sync + 'static {
         settlement: &Settlement,
     ) -> impl Future<Output = Written> + Send;
 
+    /// Settles one migration and claims the next in one command. Nothing is claimed unless the
+    /// settlement is written.
+    fn settle_and_claim(
+        &self,
+        proof: &StillHeld<'_>,
+        settlement: &Settlement,
+        claim: &Claim,
+    ) -> impl Future<Output = Advance> + Send;
+
+    /// Takes a claim back whose body has not begun: the entry stands again as it did before, or is
+    /// gone if the claim created it. An entry that is not as the claim left it stays as it is.
+    ///
+    /// # Errors
+    /// It may still be claimed.
+    fn withdraw(
+        &self,
+        proof: &StillHeld<'_>,
+        claimed: &ClaimedEntry,
+        expected: &Expected,
+    ) -> impl Future<Output = Result<(), StoreFault>> + Send;
+
     /// Changes an entry by hand, without a body, creating it if it is marked applied and there is
     /// none.
     fn mark(&self, proof: &StillHeld<'_>, mark: &Mark) -> impl Future<Output = Written> + Send;
@@ -57,6 +79,16 @@ pub trait ChangelogStore: Send + Sync + 'static {
         among: &[&str],
     ) -> impl Future<Output = Result<Vec<Source>, StoreFault>> + Send;
 
+    /// Is a unique index in the way of entries for these migrations, as it lets a name in once only,
+    /// whatever its namespace, and another namespace has the name already?
+    ///
+    /// 1.x makes such an index. A fault says that nobody could look, not that nothing is there.
+    fn name_index(
+        &self,
+        namespace: &Namespace,
+        names: &[&MigrationName],
+    ) -> impl Future<Output = Result<Option<NameIndex>, StoreFault>> + Send;
+
     /// The command that does what [`ChangelogStore::settle`] does, for somebody else to run as part
     /// of a transaction. It replies with `n: 1` when its precondition held.
     fn settle_command(&self, settlement: &Settlement) -> Vec<u8>;
@@ -73,6 +105,69 @@ pub enum Written {
     Unknown(StoreFault),
     /// The server refuses the write.
     Refused(StoreFault),
+}
+
+/// A unique index on the bare name, and whom it keeps out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NameIndex {
+    /// Its name.
+    pub index: String,
+    /// The names that another namespace has.
+    pub names: Vec<String>,
+}
+
+/// What came of a settlement and a claim in one command.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Advance {
+    /// The settlement is written, and this came of the claim.
+    Settled(Claiming),
+    /// The settlement's precondition did not hold; this is its entry now, if there is one. Nothing
+    /// is claimed.
+    Conflict(Option<Entry>),
+    /// Each of the two may or may not be written, and nobody could be asked.
+    Unknown(StoreFault),
+    /// The server refuses the settlement. Nothing is written.
+    Refused(StoreFault),
+}
+
+/// What came of a claim.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Claiming {
+    /// The entry is ours to run.
+    Ours(ClaimedEntry),
+    /// Its precondition did not hold; this is the entry now, if there is one.
+    Conflict(Option<Entry>),
+    /// It may or may not be claimed, and nobody could be asked.
+    Unknown(StoreFault),
+    /// The server refuses the claim. Nothing is claimed.
+    Refused(StoreFault),
+}
+
+impl Claiming {
+    /// What the outcome of a claim's write says.
+    pub fn of(written: Written, claim: &Claim) -> Self {
+        match written {
+            Written::Done(entry) => Self::Ours(ClaimedEntry {
+                key: entry.key,
+                version: entry.version.unwrap_or_default(),
+                run_id: claim.identity.run_id.clone(),
+            }),
+            Written::Conflict(found) => Self::Conflict(found),
+            Written::Unknown(fault) => Self::Unknown(fault),
+            Written::Refused(fault) => Self::Refused(fault),
+        }
+    }
+}
+
+/// An entry that is ours to run: what its settlement must name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimedEntry {
+    /// Its `_id`.
+    pub key: EntryKey,
+    /// Its version since the claim.
+    pub version: i64,
+    /// The run that claimed it.
+    pub run_id: RunId,
 }
 
 /// What was read before a write, and must still be so.
@@ -207,6 +302,15 @@ pub struct Settlement {
     pub run_id: RunId,
     /// What came of it.
     pub outcome: Outcome,
+}
+
+impl Settlement {
+    /// Is this entry still as its claim left it?
+    pub fn fits(&self, entry: &Entry) -> bool {
+        entry.status == Status::Running
+            && entry.version == Some(self.version)
+            && entry.run_id.as_ref() == Some(&self.run_id)
+    }
 }
 
 /// What came of a body.

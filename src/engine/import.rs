@@ -43,7 +43,7 @@ impl Engine {
         };
         let connection = self.connection().await?;
         let identity = Identity { changelog: to, ..settings.identity("import") };
-        let lock_name = format!("mmk-hb/{}", identity.run_id);
+        let lock_name = identity.run_id.lock_app_name();
         let importer = Importer {
             changelog: Arc::new(MongoChangelogStore::new(
                 connection.collection(&identity.changelog),

@@ -21,7 +21,8 @@ use crate::clock::Clock;
 use crate::event::Event;
 use crate::fault::StoreFault;
 use crate::host::Wanted;
-use crate::lock::keeper::{Lease, LeaseEnd, LeaseGuard, NotAcquired, NotArmed};
+use crate::lock::guard::LeaseGuard;
+use crate::lock::keeper::{Lease, LeaseEnd, NotAcquired, NotArmed};
 use crate::lock::lease::{Identity, OwnerToken};
 use crate::lock::store::{Arming, Attempt, LockStore, UnsettledRun};
 use crate::lock::timing::Timing;
@@ -220,20 +221,21 @@ impl<G: ChangelogStore, C: Clock> Importer<G, C> {
                 Written::Done(_) => sight.intake.rows.push(row),
                 Written::Conflict(_) => sight.intake.already_there += 1,
                 Written::Unknown(fault) => {
-                    return Err(RunError::OutcomeUnknown {
-                        name: row.file.to_string(),
-                        reason: fault.message,
-                        cause_id: None,
-                        body_ran: false,
-                    }
-                    .into());
+                    return Err(RunError::unknown(row.file.as_str(), fault, false).into());
                 }
-                Written::Refused(fault) => {
-                    return Err(RunError::Database { doing: "writing an entry", fault }.into());
-                }
+                Written::Refused(fault) => return Err(self.refusal(&row, fault).await.into()),
             }
         }
         Ok(self.report(sight))
+    }
+
+    /// Why the server refused to write the entry of a row.
+    async fn refusal(&self, row: &Row, fault: StoreFault) -> RunError {
+        let identity = &self.job.identity;
+        match self.changelog.name_index(&identity.namespace, &[&row.file]).await {
+            Ok(Some(found)) => RunError::name_taken(found, &identity.changelog),
+            Ok(None) | Err(_) => RunError::Database { doing: "writing an entry", fault },
+        }
     }
 
     async fn adopt(&self, guard: &LeaseGuard, tool: Tool, row: &Row) -> Result<Written, RunError> {

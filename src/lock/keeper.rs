@@ -4,12 +4,7 @@
 //! hours does not touch it. It runs from the first acquire to the end of the release, whoever drops
 //! what: a [`Lease`] that is dropped is released, an acquire nobody waits for any more too.
 //!
-//! # Promises
-//! - [`LeaseGuard::proof`] answers from the last acknowledged renewal and the local clock alone: it
-//!   says no as soon as the trust window has closed, however busy or cut off everything else is.
-//!
-//! # What it does not promise
-//! That the body stops when the lease is lost: [`LeaseGuard::lost`] tells the runner, who does.
+//! What others may know of it, they ask its [`LeaseGuard`].
 
 use std::future::Future;
 use std::pin::Pin;
@@ -21,11 +16,10 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
+use super::guard::{LeaseGuard, Trust};
 use super::lease::{Holder, LossCause, RunId};
-use super::proof::StillHeld;
 use super::protocol::{self, Effect, Ending, Fence, Input, Notice, State};
 use super::store::{Arming, Attempt, Interest, LockStore, Wakes};
-use super::timing::Mono;
 use crate::clock::Clock;
 use crate::fault::StoreFault;
 
@@ -54,35 +48,6 @@ pub enum LeaseEnd {
     Unknown(StoreFault),
 }
 
-/// What the keeper's task lets others know.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Trust {
-    /// The acquire is not answered yet.
-    Pending,
-    Held {
-        until: Mono,
-        fence: Option<Fence>,
-        election_moved: bool,
-    },
-    Lost(LossCause),
-    Over(Ending),
-}
-
-impl Trust {
-    fn of(state: &State) -> Self {
-        match state {
-            State::Acquiring(_) => Self::Pending,
-            State::Holding(holding) => {
-                let protocol::Holding { trusted_until: until, election_moved, .. } = *holding;
-                Self::Held { until, fence: holding.fence().cloned(), election_moved }
-            }
-            State::Releasing => Self::Over(Ending::Released),
-            State::Lost(cause) => Self::Lost(*cause),
-            State::Ended(ending) => Self::Over(ending.clone()),
-        }
-    }
-}
-
 /// A lease that is being kept. Dropping it releases it in the background.
 #[derive(Debug)]
 pub struct Lease {
@@ -105,26 +70,6 @@ pub enum NotArmed {
     Lost(LossCause),
     /// The server will not do it.
     Refused(StoreFault),
-}
-
-/// A view of a lease for those who must not act without it.
-#[derive(Clone)]
-pub struct LeaseGuard(Guarding);
-
-#[derive(Clone)]
-enum Guarding {
-    Leased {
-        trust: watch::Receiver<Trust>,
-        now: Arc<dyn Fn() -> Mono + Send + Sync>,
-    },
-    /// The user asked for no lock (`noLock`); the entries' preconditions are all there is.
-    Unlocked,
-}
-
-impl std::fmt::Debug for LeaseGuard {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LeaseGuard").finish_non_exhaustive()
-    }
 }
 
 impl Lease {
@@ -153,7 +98,7 @@ impl Lease {
         let answer = answer.map_or_else(|_| Trust::Over(task_gone()), |answer| answer.clone());
         match answer {
             Trust::Held { .. } | Trust::Lost(_) | Trust::Pending => {
-                let guard = LeaseGuard(Guarding::Leased { trust, now });
+                let guard = LeaseGuard::leased(trust, now);
                 Ok(Self { guard, orders, task })
             }
             Trust::Over(Ending::Held(holder)) => Err(NotAcquired::Held(holder)),
@@ -176,12 +121,8 @@ impl Lease {
 
     /// Did the primary change while the lease was taken over?
     pub fn election_moved(&self) -> bool {
-        match &self.guard.0 {
-            Guarding::Leased { trust, .. } => {
-                matches!(*trust.borrow(), Trust::Held { election_moved: true, .. })
-            }
-            Guarding::Unlocked => false,
-        }
+        let moved = |trust: &Trust| matches!(trust, Trust::Held { election_moved: true, .. });
+        self.guard.trust().is_some_and(|trust| moved(&trust.borrow()))
     }
 
     /// Raises the fence, and returns our fencing token. Until then there is no [`LeaseGuard::proof`].
@@ -189,7 +130,7 @@ impl Lease {
     /// # Errors
     /// [`NotArmed`].
     pub async fn arm(&self, arming: Arming) -> Result<i64, NotArmed> {
-        let Guarding::Leased { trust, .. } = &self.guard.0 else {
+        let Some(trust) = self.guard.trust() else {
             return Err(NotArmed::Refused(task_fault()));
         };
         // The task may have ended by itself (lost); then nobody listens, and the trust says so.
@@ -230,52 +171,6 @@ impl Lease {
                 | State::Releasing,
             )
             | Err(_) => LeaseEnd::Unknown(task_fault()),
-        }
-    }
-}
-
-impl LeaseGuard {
-    /// The guard of a run that takes no lock at the user's own request.
-    pub fn unlocked() -> Self {
-        Self(Guarding::Unlocked)
-    }
-
-    /// Proof that we may act now: the lease is armed, and trusted at this moment.
-    pub fn proof(&self) -> Option<StillHeld<'_>> {
-        let held = match &self.0 {
-            Guarding::Leased { trust, now } => match *trust.borrow() {
-                Trust::Held { until, fence: Some(Fence::Up(_)), .. } => now() < until,
-                Trust::Held { fence: None | Some(Fence::Refused(_)), .. }
-                | Trust::Pending
-                | Trust::Lost(_)
-                | Trust::Over(_) => false,
-            },
-            Guarding::Unlocked => true,
-        };
-        held.then(StillHeld::vouched)
-    }
-
-    /// Returns when the lease is lost; never returns otherwise.
-    pub async fn lost(&self) -> LossCause {
-        if let Guarding::Leased { trust, .. } = &self.0 {
-            let mut trust = trust.clone();
-            if let Ok(lost) = trust.wait_for(|trust| matches!(trust, Trust::Lost(_))).await
-                && let Trust::Lost(cause) = *lost
-            {
-                return cause;
-            }
-        }
-        std::future::pending().await
-    }
-
-    /// Why the lease can't be trusted, once [`LeaseGuard::proof`] has said no.
-    pub fn loss(&self) -> LossCause {
-        match &self.0 {
-            Guarding::Leased { trust, .. } => match *trust.borrow() {
-                Trust::Lost(cause) => cause,
-                Trust::Pending | Trust::Held { .. } | Trust::Over(_) => LossCause::Deadline,
-            },
-            Guarding::Unlocked => LossCause::Deadline,
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::migration::Namespace;
@@ -57,6 +57,11 @@ impl RunId {
     /// The `appName` of every connection of the run, as `$currentOp` shows it.
     pub fn app_name(&self) -> String {
         format!("mmk/{}", self.0)
+    }
+
+    /// The `appName` of the connection that renews the run's lease.
+    pub fn lock_app_name(&self) -> String {
+        format!("mmk-hb/{}", self.0)
     }
 }
 
@@ -132,4 +137,16 @@ pub enum LossCause {
     Deadline,
     /// A transaction found that a later run has raised the fence.
     Fenced,
+}
+
+/// What a run does when its lease is lost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnLockLost {
+    /// It stops: no further migration starts, and nothing more is recorded.
+    #[default]
+    Stop,
+    /// It goes on as 1.x does, says so again and again, and records what its preconditions still
+    /// match.
+    Warn,
 }

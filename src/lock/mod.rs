@@ -1,9 +1,11 @@
 //! The migration lock: one per database, leased, renewed, and given back.
 //!
-//! Read [`protocol`] first: it says what is true in every state. [`keeper`] carries it out, [`store`]
-//! is the port to where the lock document lives, [`orphans`] the one to what dead runs left running;
-//! [`rules`] says what a store decides, [`wait`] how long to wait for somebody else.
+//! Read [`protocol`] first: it says what is true in every state. [`keeper`] carries it out, and
+//! [`guard`] says what others may know of it; [`store`] is the port to where the lock document lives,
+//! [`orphans`] the one to what dead runs left running; [`rules`] says what a store decides, [`wait`]
+//! how long to wait for somebody else.
 
+pub mod guard;
 pub mod keeper;
 pub mod lease;
 pub mod memory;
@@ -13,6 +15,7 @@ pub mod mongo;
 mod mongo_fence;
 pub mod mongo_orphans;
 mod mongo_pipeline;
+mod mongo_unblock;
 mod mongo_watch;
 pub mod orphans;
 pub mod proof;

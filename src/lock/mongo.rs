@@ -21,6 +21,7 @@ use mongodb::{Collection, Database};
 use super::lease::{Holder, OwnerToken, RunId};
 use super::mongo_fence as fence;
 use super::mongo_pipeline::{self as pipeline, LOCK_ID};
+use super::mongo_unblock::{Of, end_transactions};
 use super::mongo_watch as watching;
 use super::store::{
     AcquireReply, ArmReply, Arming, Attempt, Interest, LockStore, ReleaseReply, RenewReply,
@@ -80,6 +81,7 @@ impl MongoLockStore {
             .upsert(true)
             .return_document(ReturnDocument::After)
             .projection(pipeline::view(attempt.timing.legacy_ttl()))
+            .max_time(self.patience().min(BLOCKED_PATIENCE))
             .write_concern(self.write_concern())
             .await?;
         let lock = reply.ok_or_else(|| {
@@ -103,6 +105,24 @@ impl MongoLockStore {
         // The lock is ours by now, so a refusal to answer refuses nothing.
         let now = self.election().await.map_err(|error| Failure::Unknown(fault_of(&error)))?;
         Ok(now != lock.get_object_id("electionId").ok())
+    }
+
+    /// Ends what a dead holder may have left open, and what would keep every write waiting.
+    async fn unblock(&self, of: Of) {
+        let _ = self.answered(async { Ok(end_transactions(self, of).await?) }).await;
+    }
+
+    async fn remove(&self, shown: Option<&OwnerToken>) -> Result<Option<Document>, Error> {
+        let still_shown = match shown {
+            Some(owner) => doc! { "$eq": ["$owner", { "$literal": owner.as_str() }] },
+            None => doc! { "$ne": [{ "$type": "$owner" }, "string"] },
+        };
+        self.collection
+            .find_one_and_delete(doc! { "_id": LOCK_ID, "$expr": still_shown })
+            .projection(pipeline::view(self.timing.legacy_ttl()))
+            .max_time(BLOCKED_PATIENCE)
+            .write_concern(self.write_concern())
+            .await
     }
 
     async fn delete(&self, owner: &OwnerToken) -> Result<ReleaseReply, Failure> {
@@ -136,7 +156,10 @@ impl LockStore for MongoLockStore {
                     collisions += 1;
                     continue;
                 }
-                Err(Failure::Unknown(fault)) => AcquireReply::Unknown(fault),
+                Err(Failure::Unknown(fault)) => {
+                    self.unblock(Of::TheDead).await;
+                    AcquireReply::Unknown(fault)
+                }
                 Err(Failure::Refused(fault) | Failure::Collision(fault)) => {
                     AcquireReply::Refused(fault)
                 }
@@ -214,17 +237,14 @@ impl LockStore for MongoLockStore {
         &self,
         shown: Option<&OwnerToken>,
     ) -> Result<Option<Holder>, StoreFault> {
-        let still_shown = match shown {
-            Some(owner) => doc! { "$eq": ["$owner", { "$literal": owner.as_str() }] },
-            None => doc! { "$ne": [{ "$type": "$owner" }, "string"] },
+        let removed = match self.remove(shown).await {
+            Err(error) if server_code(&error) == Some(OUT_OF_TIME) => {
+                self.unblock(Of::Anyone).await;
+                self.remove(shown).await
+            }
+            removed => removed,
         };
-        let command = self
-            .collection
-            .find_one_and_delete(doc! { "_id": LOCK_ID, "$expr": still_shown })
-            .projection(pipeline::view(self.timing.legacy_ttl()))
-            .write_concern(self.write_concern());
-        let lock = command.await.map_err(|error| fault_of(&error))?;
-        Ok(lock.as_ref().map(holder))
+        Ok(removed.map_err(|error| fault_of(&error))?.as_ref().map(holder))
     }
 }
 
@@ -316,4 +336,8 @@ const RELEASE_TRIES: u32 = 3;
 /// A reply over a healthy connection to a busy server, for leases of a second or two.
 const LEAST_PATIENCE: Duration = Duration::from_millis(500);
 
+/// How long a write to the lock document may wait before we look for what holds it up.
+const BLOCKED_PATIENCE: Duration = Duration::from_secs(5);
+
+const OUT_OF_TIME: i32 = 50;
 const DUPLICATE_KEY: i32 = 11000;

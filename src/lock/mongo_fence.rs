@@ -92,11 +92,11 @@ async fn arm_at_once(
 async fn end(store: &MongoLockStore, session: &mut ClientSession) {
     let Some(id) = session.id().get("id").cloned() else { return };
     let ending = async {
-        // The driver takes back only what it has not tried to commit.
-        if session.abort_transaction().await.is_err() {
-            let admin = store.collection.client().database("admin");
-            let _ = admin.run_command(doc! { "killSessions": [{ "id": id }] }).await;
-        }
+        // The driver takes back only what it has not tried to commit, and keeps it to itself when the
+        // server did not hear it.
+        let _ = session.abort_transaction().await;
+        let admin = store.collection.client().database("admin");
+        let _ = admin.run_command(doc! { "killSessions": [{ "id": id }] }).await;
     };
     let _ = tokio::time::timeout(SETTLE_PATIENCE, ending).await;
 }

@@ -11,12 +11,14 @@
 
 mod down;
 mod mark;
+mod oddities;
 mod problem;
 mod redo;
 mod up;
 
 use std::collections::{HashMap, HashSet};
 
+pub(crate) use problem::drop_index;
 pub use problem::{Problem, Warning};
 
 use crate::changelog::entry::{Entry, Status};

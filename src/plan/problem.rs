@@ -51,6 +51,14 @@ pub enum Problem {
         /// The other.
         second: String,
     },
+    /// A pending file and an applied one that is gone differ only in their extension.
+    #[error("\"{}\" was applied as \"{}\"", name.escape_debug(), applied.escape_debug())]
+    AppliedUnderAnother {
+        /// The pending file.
+        name: String,
+        /// The changelog's name.
+        applied: String,
+    },
     /// Applied files were edited since.
     #[error("{} changed since applied: {}", files(names), list(names))]
     Edited {
@@ -111,6 +119,23 @@ pub enum Problem {
         /// The pending migrations.
         names: Vec<String>,
     },
+    /// Another namespace has the name, and an index lets it in only once.
+    #[error(
+        "another namespace has an entry for {}, and the unique index \"{}\" of \"{}\" lets each name in \
+         once only: `{}` drops it",
+        few(names),
+        index.escape_debug(),
+        collection.escape_debug(),
+        drop_index(collection, index)
+    )]
+    NameTaken {
+        /// The index.
+        index: String,
+        /// The changelog.
+        collection: String,
+        /// The migrations.
+        names: Vec<String>,
+    },
     /// A `down` was interrupted: neither applied nor reverted.
     #[error("the down of \"{}\" was interrupted: it is neither applied nor reverted", name.escape_debug())]
     InterruptedDown {
@@ -129,7 +154,9 @@ impl Problem {
             }
             Self::TransactionsUnsupported { .. } => "TRANSACTIONS_UNSUPPORTED",
             Self::Irreversible { .. } => "MIGRATION_IRREVERSIBLE",
-            Self::TwoExtensions { .. } => "MIGRATION_INVALID_NAME",
+            Self::TwoExtensions { .. } | Self::AppliedUnderAnother { .. } => {
+                "MIGRATION_INVALID_NAME"
+            }
             Self::Edited { .. } => "CHECKSUM_MISMATCH",
             Self::Gone { .. } => "MIGRATION_FILE_NOT_FOUND",
             Self::OutOfOrder { .. } => "MIGRATION_OUT_OF_ORDER",
@@ -137,6 +164,7 @@ impl Problem {
             Self::NoSuchBatch { .. } => "INVALID_ARGUMENT",
             Self::NeedsALook { .. } | Self::InterruptedDown { .. } => "MIGRATION_INTERRUPTED",
             Self::ForeignChangelog { .. } => "FOREIGN_CHANGELOG",
+            Self::NameTaken { .. } => "NAMESPACE_INDEX",
         }
     }
 }
@@ -150,6 +178,15 @@ pub struct Warning {
     pub message: String,
     /// The migrations it is about.
     pub names: Vec<String>,
+}
+
+/// What drops an index, to be typed into the shell of MongoDB.
+pub(crate) fn drop_index(collection: &str, index: &str) -> String {
+    format!(
+        "db.getCollection(\"{}\").dropIndex(\"{}\")",
+        collection.escape_debug(),
+        index.escape_debug()
+    )
 }
 
 fn list(names: &[String]) -> String {

@@ -1,5 +1,8 @@
 //! The plan of an `up`.
 
+use std::collections::HashMap;
+
+use super::oddities::oddities;
 use super::{
     Inputs, OutOfOrder, Plan, Problem, Scope, Step, Vantage, Warning, drift, entries_by_name,
     same_stem_twice,
@@ -28,8 +31,16 @@ pub(super) fn plan(
     let mut plan =
         Plan { direction: Direction::Up, steps: vec![], skipped: vec![], warnings: vec![] };
     let base = next_batch(inputs.entries);
+    let applied_stems = applied_by_stem(&entries);
     for file in chosen {
         let entry = entries.get(&file.name).copied();
+        if entry.is_none() {
+            let twin = applied_stems.get(file.name.stem()).filter(|twin| unknown(twin));
+            problems.extend(twin.map(|twin| Problem::AppliedUnderAnother {
+                name: file.name.to_string(),
+                applied: twin.to_string(),
+            }));
+        }
         let applied = entry.is_some_and(Entry::is_applied);
         if applied && !force {
             if let Scope::File(name) = scope {
@@ -50,8 +61,18 @@ pub(super) fn plan(
 
     judge_drift(inputs, &mut problems, &mut warnings);
     judge_order(&plan, inputs, &mut problems, &mut warnings);
+    warnings.extend(oddities(&plan, inputs));
     plan.warnings = warnings;
     if problems.is_empty() { Ok(plan) } else { Err(problems) }
+}
+
+/// What is applied, by the name without its extension: a build turns `.ts` into `.js`, and must not
+/// make an applied migration pending.
+fn applied_by_stem<'a>(
+    entries: &'a HashMap<MigrationName, &Entry>,
+) -> HashMap<&'a str, &'a MigrationName> {
+    let applied = entries.iter().filter(|(_, entry)| entry.is_applied());
+    applied.map(|(name, _)| (name.stem(), name)).collect()
 }
 
 /// One more than the highest batch there ever was, reverted ones included, as 1.x counts.
@@ -98,6 +119,9 @@ fn judge_order(
     problems: &mut Vec<Problem>,
     warnings: &mut Vec<Warning>,
 ) {
+    if plan.steps.is_empty() {
+        return;
+    }
     let latest = inputs
         .entries
         .iter()

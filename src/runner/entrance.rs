@@ -1,17 +1,17 @@
 //! The way in: asking for the lock until it is ours, nothing is left to do, or the wait is over; then
-//! clearing away what past runs left on the server, and raising the fence.
+//! clearing away what past runs left on the server, and raising the fence. And the way out.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{RunError, Runner, jitter, whole_ms};
+use super::{Report, RunError, Runner, Stopped, jitter, whole_ms};
 use crate::changelog::store::ChangelogStore;
 use crate::clock::Clock;
 use crate::event::Event;
 use crate::fault::{FaultKind, StoreFault};
 use crate::host::Host;
-use crate::lock::keeper::{Lease, NotAcquired, NotArmed};
-use crate::lock::lease::{Holder, OwnerToken, RunId};
+use crate::lock::keeper::{Lease, LeaseEnd, NotAcquired, NotArmed};
+use crate::lock::lease::{Holder, OnLockLost, OwnerToken, RunId};
 use crate::lock::orphans::{Operation, Orphans};
 use crate::lock::store::{Arming, Attempt, Interest, LockStore, Unmoved, UnsettledRun, Wakes};
 use crate::lock::timing::Mono;
@@ -25,12 +25,15 @@ const ORPHAN_PATIENCE: Duration = Duration::from_secs(30);
 /// Between two looks at them.
 const ORPHAN_PAUSE: Duration = Duration::from_millis(100);
 
+/// How long raising the fence may be tried, at the least: an election fits in.
+const ARM_PATIENCE: Duration = Duration::from_secs(30);
+
 /// How long operations of our own may take to end after the last body.
 const LEAVING_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What to do about operations of our own that outlive their bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Leftovers {
+enum Leftovers {
     /// The run succeeded: they are wanted, and somebody forgot to wait for them.
     Warn,
     /// It did not: they are not wanted any more.
@@ -42,6 +45,13 @@ pub(super) enum Entrance {
     Leased(Box<Lease>),
     /// Somebody else has done it all in the meantime.
     NothingLeft(Plan),
+}
+
+/// The lock, if the same holder has it as before. Who has to look again and again looks at this alone
+/// until it changes.
+async fn still_held(store: &impl LockStore, known: &Option<String>) -> Option<Holder> {
+    let holder = store.inspect().await.ok()??;
+    (holder.owner == *known && !holder.expired).then_some(holder)
 }
 
 /// How long a run has waited for the lock.
@@ -71,8 +81,13 @@ impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
         let mut announced: Option<Option<String>> = None;
         let mut ear = Ear::Unopened;
         let mut unmoved = None;
+        let mut seen = None;
         loop {
-            let holder = match self.ask(store, unmoved.take()).await {
+            let asked = match seen.take() {
+                Some(holder) => Err(NotAcquired::Held(holder)),
+                None => self.ask(store, unmoved.take()).await,
+            };
+            let holder = match asked {
                 Ok(lease) => {
                     let lasted = waiting.lasted(self.clock.now());
                     let wait = Wait { waited: announced.is_some(), lasted };
@@ -110,6 +125,12 @@ impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
             }
             unmoved = doubt;
             self.rest(&mut ear, self.clock.now() + pause).await?;
+            if let (Ear::Deaf, None, Some(known)) = (&ear, &unmoved, &announced) {
+                seen = still_held(&**store, known).await;
+            }
+            if seen.is_some() {
+                continue;
+            }
             // Most waiters wait for somebody who does their very work.
             let plan = self.plan(Vantage::BeforeLock).await?;
             if plan.steps.is_empty() {
@@ -195,7 +216,17 @@ impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
             host: Some(job.identity.host.clone()),
             pid: Some(i64::from(job.identity.pid)),
         };
-        lease.arm(Arming { run, settled }).await.map_err(|not| match not {
+        let patience = job.timing.ttl().max(ARM_PATIENCE);
+        let until = self.clock.now() + patience;
+        let armed = tokio::select! {
+            armed = lease.arm(Arming { run, settled }) => armed,
+            // The lease may be renewed all the while: it alone would never end this.
+            () = self.clock.sleep_until(until) => Err(NotArmed::Refused(StoreFault::new(
+                FaultKind::Unreachable,
+                format!("no attempt has succeeded within {} s", patience.as_secs()),
+            ))),
+        };
+        armed.map_err(|not| match not {
             NotArmed::Lost(cause) => RunError::Lost { cause, during: None, settled: true },
             NotArmed::Refused(fault) => RunError::Database { doing: "raising the fence", fault },
         })
@@ -273,8 +304,45 @@ impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
         }
     }
 
+    /// Gives the lock back. A failure to do so never hides what came before it.
+    pub(super) async fn leave(
+        &self,
+        lease: Lease,
+        orphans: &impl Orphans,
+        outcome: Result<Report, Stopped>,
+    ) -> Result<Report, Stopped> {
+        // A body that has ended may have left writes behind that go on without it. Only when nothing
+        // goes on is there nothing for a later run to look for.
+        let settled = match &outcome {
+            Ok(_) => self.left_nothing(orphans, Leftovers::Warn).await,
+            Err(Stopped { error: RunError::Lost { .. }, .. }) => false,
+            Err(stopped) => {
+                stopped.error.settled() && self.left_nothing(orphans, Leftovers::Stop).await
+            }
+        };
+        let settled = settled.then(|| self.job.identity.run_id.clone());
+        let trouble = match lease.release(settled).await {
+            LeaseEnd::Released => None,
+            // A run that goes on without it has been saying so all the time.
+            LeaseEnd::Lost(_) if self.job.on_lock_lost == OnLockLost::Warn => None,
+            LeaseEnd::Lost(_) | LeaseEnd::AlreadyGone => {
+                Some("the lock was not ours any more when it was to be released".to_owned())
+            }
+            LeaseEnd::Unknown(fault) => Some(format!(
+                "the lock may not be released ({fault}); it frees itself when the lease expires"
+            )),
+        };
+        let already_said = matches!(&outcome, Err(Stopped { error: RunError::Lost { .. }, .. }));
+        if let (Some(message), false) = (trouble, already_said) {
+            self.warn("LOCK_RELEASE_FAILED", &message);
+        }
+        // The counters went on while the lock was being released.
+        outcome
+            .map(|report| Report { metrics: self.metrics(report.metrics.lock_wait_ms), ..report })
+    }
+
     /// Is nothing of our own run going on on the server? What is gets a few seconds to end.
-    pub(super) async fn left_nothing(&self, orphans: &impl Orphans, leftovers: Leftovers) -> bool {
+    async fn left_nothing(&self, orphans: &impl Orphans, leftovers: Leftovers) -> bool {
         let own = &self.job.identity.run_id;
         let until = self.clock.now() + LEAVING_PATIENCE;
         let mut warned = false;

@@ -15,13 +15,15 @@ use crate::migration::{Direction, MigrationName};
 use crate::plan::{Foreign, Plan, Problem, Vantage};
 
 impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
-    /// The plan of a run that has just begun: it must not run what another tool has applied.
+    /// The plan of a run that has just begun: it must not run what another tool has applied, nor
+    /// create what the collection can't hold.
     pub(super) async fn first_plan(&self, vantage: Vantage) -> Result<Plan, RunError> {
         let entries = self.entries().await?;
         let plan = self.plan_from(&entries, vantage)?;
         if self.job.policy.foreign == Foreign::Refuse && self.job.request.runs_bodies() {
             self.look_around(&plan, &entries).await?;
         }
+        self.check_names(&plan).await?;
         Ok(plan)
     }
 

@@ -36,15 +36,8 @@ impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
                 let expected = EntryFacts::expected(&step.expected, step.last_run.as_deref());
                 Err(self.conflict(name, expected, found.as_ref(), false))
             }
-            Written::Unknown(fault) => Err(RunError::OutcomeUnknown {
-                name,
-                reason: fault.message,
-                cause_id: None,
-                body_ran: false,
-            }),
-            Written::Refused(fault) => {
-                Err(RunError::Database { doing: "marking a migration", fault })
-            }
+            Written::Unknown(fault) => Err(RunError::unknown(&name, fault, false)),
+            Written::Refused(fault) => Err(self.refusal(step, "marking a migration", fault).await),
         }
     }
 
@@ -62,7 +55,15 @@ impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
         let (name, said) = (file.clone(), reason.clone());
         self.emit(Event::MigrationMarked { name, status, reason: said });
         let status = ResultStatus::from(status);
-        RunResult { file, status, duration_ms: None, batch, reason, transaction: false }
+        RunResult {
+            file,
+            status,
+            duration_ms: None,
+            batch,
+            reason,
+            transaction: false,
+            attempts: 0,
+        }
     }
 }
 

@@ -11,7 +11,7 @@
 //!        │                                           (`entrance`)
 //! read the changelog again, plan again               (only this plan is carried out)
 //!        │
-//! for each step: claim ─ run ─ settle            (`steps`; a mark: `marking`)
+//! for each step: claim ─ run ─ settle            (`steps`, `claiming`, `settling`; a mark: `marking`)
 //!        │
 //! redo: read once more, plan the second half, carry it out
 //!        │
@@ -19,16 +19,22 @@
 //! ```
 //!
 //! # Promises
-//! - No body runs and nothing is recorded without a lease that is trusted at that moment.
+//! - No body runs and nothing is recorded without a lease that is trusted at that moment, unless the
+//!   user wants a run to go on without it ([`OnLockLost::Warn`]).
 //! - Every problem of the plan is reported before the first body, all of them at once.
 //! - The first error is the one reported; what fails after it is attached to it.
 //! - Whatever happens between acquire and release, the release is sent.
 
+mod claiming;
 mod entrance;
 mod foreign;
+mod going_on;
+mod hooks;
 mod marking;
+mod names;
 mod planning;
 mod report;
+mod settling;
 mod steps;
 
 use std::collections::HashMap;
@@ -38,7 +44,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use entrance::{Entrance, Leftovers, Wait};
+use entrance::{Entrance, Wait};
 pub use report::{Report, ResultStatus, RunError, RunResult, Stopped};
 
 use crate::changelog::entry::Entry;
@@ -46,9 +52,10 @@ use crate::changelog::store::ChangelogStore;
 use crate::clock::Clock;
 use crate::event::{EntryFacts, Event};
 use crate::fault::StoreFault;
-use crate::host::{Host, ModuleFacts, Wanted};
-use crate::lock::keeper::{Lease, LeaseEnd, LeaseGuard, NoticeSink};
-use crate::lock::lease::{Identity, OwnerToken, RunId};
+use crate::host::{Between, Host, ModuleFacts, Wanted};
+use crate::lock::guard::LeaseGuard;
+use crate::lock::keeper::{Lease, NoticeSink};
+use crate::lock::lease::{Identity, OnLockLost, OwnerToken, RunId};
 use crate::lock::orphans::Orphans;
 use crate::lock::protocol::Notice;
 use crate::lock::store::LockStore;
@@ -73,6 +80,10 @@ pub struct Job {
     pub timing: Timing,
     /// What to do about a lock that is held; `None`: take no lock.
     pub lock: Option<WaitPolicy>,
+    /// What to do when the lock is lost once bodies may run.
+    pub on_lock_lost: OnLockLost,
+    /// What the host does between two migrations.
+    pub between: Between,
     /// `NODE_ENV`, stored in entries.
     pub environment: String,
     /// The service's name, stored in entries.
@@ -189,8 +200,13 @@ impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
             }
         };
         let command = door.lock.fence_command(token);
-        let permit = Permit { guard: lease.guard(), fencing: Some(Fencing { token, command }) };
-        self.under_lock(permit, Some(&door.orphans), wait).await
+        let guard = lease.guard().when_lost(self.job.on_lock_lost);
+        let warning = self.warning_of_loss(guard.clone());
+        let permit = Permit { guard: &guard, fencing: Some(Fencing { token, command }) };
+        tokio::select! {
+            outcome = self.under_lock(permit, Some(&door.orphans), wait) => outcome,
+            never = warning => match never {},
+        }
     }
 
     /// Everything that happens while the lock is ours.
@@ -230,41 +246,6 @@ impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
             }
         }
         Ok(self.report(results, wait))
-    }
-
-    /// Gives the lock back. A failure to do so never hides what came before it.
-    async fn leave(
-        &self,
-        lease: Lease,
-        orphans: &impl Orphans,
-        outcome: Result<Report, Stopped>,
-    ) -> Result<Report, Stopped> {
-        // A body that has ended may have left writes behind that go on without it. Only when nothing
-        // goes on is there nothing for a later run to look for.
-        let settled = match &outcome {
-            Ok(_) => self.left_nothing(orphans, Leftovers::Warn).await,
-            Err(Stopped { error: RunError::Lost { .. }, .. }) => false,
-            Err(stopped) => {
-                stopped.error.settled() && self.left_nothing(orphans, Leftovers::Stop).await
-            }
-        };
-        let settled = settled.then(|| self.job.identity.run_id.clone());
-        let trouble = match lease.release(settled).await {
-            LeaseEnd::Released => None,
-            LeaseEnd::Lost(_) | LeaseEnd::AlreadyGone => {
-                Some("the lock was not ours any more when it was to be released".to_owned())
-            }
-            LeaseEnd::Unknown(fault) => Some(format!(
-                "the lock may not be released ({fault}); it frees itself when the lease expires"
-            )),
-        };
-        let already_said = matches!(&outcome, Err(Stopped { error: RunError::Lost { .. }, .. }));
-        if let (Some(message), false) = (trouble, already_said) {
-            self.warn("LOCK_RELEASE_FAILED", &message);
-        }
-        // The counters went on while the lock was being released.
-        outcome
-            .map(|report| Report { metrics: self.metrics(report.metrics.lock_wait_ms), ..report })
     }
 
     /// Returns when the run is told to end.
@@ -312,8 +293,7 @@ impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
 
     fn report(&self, results: Vec<RunResult>, wait: Wait) -> Report {
         let up_to_date = results.iter().all(|result| result.status == ResultStatus::Skipped);
-        let waited_ms = whole_ms(wait.lasted);
-        let waited_ms = if wait.waited { waited_ms } else { 0 };
+        let waited_ms = if wait.waited { whole_ms(wait.lasted) } else { 0 };
         let metrics = self.metrics(waited_ms);
         Report { results, up_to_date, waited: wait.waited, waited_ms, metrics }
     }
@@ -393,6 +373,14 @@ impl RunResult {
     fn skipped(file: String, reason: &str) -> Self {
         let reason = Some(reason.to_owned());
         let status = ResultStatus::Skipped;
-        Self { file, status, duration_ms: None, batch: None, reason, transaction: false }
+        Self {
+            file,
+            status,
+            duration_ms: None,
+            batch: None,
+            reason,
+            transaction: false,
+            attempts: 0,
+        }
     }
 }

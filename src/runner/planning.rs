@@ -67,7 +67,13 @@ impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
             .map(|step| step.name.clone())
             .collect();
         if !names.is_empty() {
-            let facts = self.host.load(names).await?;
+            let facts = tokio::select! {
+                facts = self.host.load(names) => facts?,
+                // A file may wait at its top level for what never comes.
+                () = self.cancelled() => {
+                    return Err(RunError::Cancelled { during: None, settled: true });
+                }
+            };
             self.loaded.extend(facts.into_iter().map(|facts| (facts.name.clone(), facts)));
         }
         let policy = self.job.policy;

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use crate::changelog::store::Expected;
+use crate::changelog::entry::Status;
+use crate::changelog::store::{ClaimedEntry, Expected};
 use crate::event::{EntryFacts, Finished};
 use crate::fault::StoreFault;
 use crate::host::{HostError, HostGone};
@@ -44,6 +45,8 @@ pub struct RunResult {
     pub reason: Option<String>,
     /// Did it run in a transaction?
     pub transaction: bool,
+    /// How often its body ran.
+    pub attempts: u32,
 }
 
 /// What was done with a migration.
@@ -89,7 +92,8 @@ impl From<RunError> for Stopped {
 /// Why a run stops. `error` gives each its public code, certainty and hint.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RunError {
-    /// The plan is impossible. Nothing ran.
+    /// The plan is impossible. Nothing ran, unless another namespace took a name in the meantime, or
+    /// a redo is between its halves: then what ran before is among the results.
     #[error("{}", problem_list(.0))]
     Impossible(Vec<Problem>),
     /// Somebody else holds the lock. Nothing ran.
@@ -133,7 +137,8 @@ pub enum RunError {
         /// What it threw.
         error: HostError,
     },
-    /// The lease ended while we were at work. Nothing was recorded after that.
+    /// The lease ended while we were at work. Nothing was recorded after that, or, in a run that goes
+    /// on, this could not be.
     #[error("The migration lock was lost mid-run ({}){}", loss(*cause), left(during.as_deref(), *settled))]
     Lost {
         /// Why.
@@ -171,6 +176,17 @@ pub enum RunError {
         /// Had its body run?
         body_ran: bool,
     },
+    /// The server refused to record what a body came to: it has run, and its entry says `running`.
+    #[error(
+        "\"{}\" has run and its entry still says running: recording it was refused: {fault}",
+        name.escape_debug()
+    )]
+    NotRecorded {
+        /// The migration.
+        name: String,
+        /// What the database said.
+        fault: StoreFault,
+    },
     /// A write may or may not have happened.
     #[error("It is unknown whether \"{}\" was recorded: {reason}", name.escape_debug())]
     OutcomeUnknown {
@@ -189,6 +205,16 @@ pub enum RunError {
 }
 
 impl RunError {
+    /// A write of ours that nobody could be asked about.
+    pub(crate) fn unknown(name: &str, fault: StoreFault, body_ran: bool) -> Self {
+        let (name, reason) = (name.to_owned(), fault.message);
+        Self::OutcomeUnknown { name, reason, cause_id: None, body_ran }
+    }
+
+    pub(super) fn not_recorded(name: &str, fault: StoreFault) -> Self {
+        Self::NotRecorded { name: name.to_owned(), fault }
+    }
+
     /// Has every body of the run ended?
     pub fn settled(&self) -> bool {
         match self {
@@ -202,6 +228,7 @@ impl RunError {
             | Self::Hook { .. }
             | Self::Orphans { .. }
             | Self::Conflict { .. }
+            | Self::NotRecorded { .. }
             | Self::OutcomeUnknown { .. } => true,
         }
     }
@@ -222,7 +249,7 @@ fn left(during: Option<&str>, settled: bool) -> String {
         None => String::new(),
         Some(name) if settled => format!(" while \"{name}\" was running"),
         Some(name) => {
-            format!(" while \"{name}\" was running, and its body did not end when told to")
+            format!(" while \"{name}\" was running, and it did not end when told to")
         }
     }
 }
@@ -244,6 +271,15 @@ impl EntryFacts {
             Expected::Present { status, version, .. } => {
                 Self { status: status.as_str().to_owned(), version: *version, run_id }
             }
+        }
+    }
+
+    /// The facts of an entry that was claimed.
+    pub(super) fn claimed(entry: &ClaimedEntry) -> Self {
+        Self {
+            status: Status::Running.as_str().to_owned(),
+            version: Some(entry.version),
+            run_id: Some(entry.run_id.to_string()),
         }
     }
 

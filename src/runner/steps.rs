@@ -1,20 +1,22 @@
 //! Carrying out a plan: for each step claim, run, settle.
 
+use std::future::Future;
 use std::time::Duration;
 
+use super::claiming::Claimed;
 use super::{Permit, ResultStatus, RunError, RunResult, Runner, Stopped};
-use crate::changelog::entry::{Entry, EntryError};
-use crate::changelog::store::{ChangelogStore, Claim, Outcome, Settlement, Written};
+use crate::changelog::entry::EntryError;
+use crate::changelog::store::{ChangelogStore, ClaimedEntry, Claiming, Outcome};
 use crate::clock::Clock;
-use crate::event::{EntryFacts, Event, Finished};
+use crate::event::{Event, Finished};
 use crate::host::{BodyCall, BodyReply, HookCall, Host, HostError, StopReason};
 use crate::lock::lease::LossCause;
 use crate::lock::orphans::Orphans;
 use crate::migration::Direction;
 use crate::plan::{Plan, Step};
 
-/// How long a body may take to end after it was told to.
-const GRACE: Duration = Duration::from_secs(5);
+/// How long a body or a hook may take to end after it was told to.
+pub(super) const GRACE: Duration = Duration::from_secs(5);
 
 /// Runs every step of a plan; `results` grows as they are done.
 pub(super) async fn carry_out<G: ChangelogStore, H: Host, C: Clock, O: Orphans>(
@@ -34,14 +36,21 @@ pub(super) async fn carry_out<G: ChangelogStore, H: Host, C: Clock, O: Orphans>(
         results: results.to_vec(),
         not_started: names.iter().skip(begun).cloned().collect(),
     };
-    stage.hook(HookCall::BeforeAll).await.map_err(|error| stopped(error, vec![], results, 0))?;
-    for (index, step) in plan.steps.into_iter().enumerate() {
+    let hooked = stage.hook(HookCall::BeforeAll).await;
+    hooked.map_err(|failure| stopped(failure.error, failure.suppressed, results, 0))?;
+    let mut ahead = None;
+    for (index, step) in plan.steps.iter().enumerate() {
+        let next = plan.steps.get(index + 1);
         if runner.is_cancelled() {
+            stage.withdraw(step, ahead).await;
             let cancelled = RunError::Cancelled { during: None, settled: true };
             return Err(stopped(cancelled, vec![], results, index));
         }
-        match stage.step(index, &step).await {
-            Ok(done) => results.push(done),
+        match stage.step(index, step, next, ahead.take()).await {
+            Ok((done, claiming)) => {
+                results.push(done);
+                ahead = claiming;
+            }
             Err(failure) => {
                 let suppressed = failure.suppressed;
                 return Err(stopped(failure.error, suppressed, results, index + failure.begun));
@@ -51,33 +60,37 @@ pub(super) async fn carry_out<G: ChangelogStore, H: Host, C: Clock, O: Orphans>(
             && *status != ResultStatus::Skipped
         {
             let hook = HookCall::AfterEach { name: file.clone(), duration_ms: *duration_ms };
-            let hooked = stage.hook(hook).await;
-            hooked.map_err(|error| stopped(error, vec![], results, index + 1))?;
+            if let Err(Failure { error, suppressed, .. }) = stage.hook(hook).await {
+                if let Some(next) = next {
+                    stage.withdraw(next, ahead).await;
+                }
+                return Err(stopped(error, suppressed, results, index + 1));
+            }
         }
     }
     let hooked = stage.hook(HookCall::AfterAll).await;
-    hooked.map_err(|error| stopped(error, vec![], results, names.len()))
+    hooked.map_err(|failure| stopped(failure.error, failure.suppressed, results, names.len()))
 }
 
 /// What all steps of a run share.
-struct Stage<'a, G, H, C, O> {
-    runner: &'a Runner<G, H, C>,
-    permit: &'a Permit<'a>,
+pub(super) struct Stage<'a, G, H, C, O> {
+    pub(super) runner: &'a Runner<G, H, C>,
+    pub(super) permit: &'a Permit<'a>,
     /// Where our own operations are stopped; `None` without a lock.
     orphans: Option<&'a O>,
-    direction: Direction,
+    pub(super) direction: Direction,
     total: usize,
 }
 
 /// Why a step failed. `begun` is 1 if its body had begun, 0 if not.
-struct Failure {
-    error: RunError,
-    suppressed: Vec<RunError>,
-    begun: usize,
+pub(super) struct Failure {
+    pub(super) error: RunError,
+    pub(super) suppressed: Vec<RunError>,
+    pub(super) begun: usize,
 }
 
 impl Failure {
-    fn before_body(error: RunError) -> Self {
+    pub(super) fn before_body(error: RunError) -> Self {
         Self { error, suppressed: vec![], begun: 0 }
     }
 
@@ -87,17 +100,28 @@ impl Failure {
 }
 
 impl<G: ChangelogStore, H: Host, C: Clock, O: Orphans> Stage<'_, G, H, C, O> {
-    async fn step(&self, index: usize, step: &Step) -> Result<RunResult, Failure> {
+    /// One step, which may be claimed `ahead` already; what comes of the `next` one's claim, if it was
+    /// made together with the record of this one.
+    async fn step(
+        &self,
+        index: usize,
+        step: &Step,
+        next: Option<&Step>,
+        ahead: Option<Claiming>,
+    ) -> Result<(RunResult, Option<Claiming>), Failure> {
         let name = step.name.to_string();
         let before = HookCall::BeforeEach { name: name.clone() };
-        self.hook(before).await.map_err(Failure::before_body)?;
-        let entry = match self.claim(step).await.map_err(Failure::before_body)? {
+        if let Err(failure) = self.hook(before).await {
+            self.withdraw(step, ahead).await;
+            return Err(failure);
+        }
+        let entry = match self.claim(step, ahead).await.map_err(Failure::before_body)? {
             Claimed::Ours(entry) => entry,
             Claimed::DoneByAnother => {
                 let reason = "Applied by another run";
                 self.runner
                     .emit(Event::MigrationSkipped { name: name.clone(), reason: reason.into() });
-                return Ok(RunResult::skipped(name, reason));
+                return Ok((RunResult::skipped(name, reason), None));
             }
         };
         self.runner.emit(Event::MigrationStarted {
@@ -111,12 +135,14 @@ impl<G: ChangelogStore, H: Host, C: Clock, O: Orphans> Stage<'_, G, H, C, O> {
         let transaction = step.transactional(self.runner.job.policy);
         let reply = self.run_body(step, &entry, transaction).await?;
         match reply {
-            BodyReply::Done { duration_ms } => {
+            BodyReply::Done { duration_ms, attempts } => {
+                let mut claiming = None;
                 if !transaction {
                     let outcome = self.success(Some(duration_ms));
-                    self.settle(&name, &entry, outcome).await.map_err(Failure::after_body)?;
+                    let settled = self.settle_and_claim(&name, &entry, outcome, next).await;
+                    claiming = settled.map_err(Failure::after_body)?;
                 }
-                Ok(self.finished(step, duration_ms, transaction))
+                Ok((self.finished(step, duration_ms, transaction, attempts), claiming))
             }
             BodyReply::Threw { error, .. } => {
                 Err(self.threw(&name, &entry, error, transaction).await)
@@ -127,7 +153,7 @@ impl<G: ChangelogStore, H: Host, C: Clock, O: Orphans> Stage<'_, G, H, C, O> {
                 settled: true,
             })),
             BodyReply::Conflict { .. } => {
-                Err(Failure::after_body(self.conflict(&name, &entry).await))
+                Err(Failure::after_body(self.not_committed(&name, &entry).await))
             }
             BodyReply::Unknown { error, .. } => {
                 Err(Failure::after_body(RunError::OutcomeUnknown {
@@ -140,46 +166,11 @@ impl<G: ChangelogStore, H: Host, C: Clock, O: Orphans> Stage<'_, G, H, C, O> {
         }
     }
 
-    async fn claim(&self, step: &Step) -> Result<Claimed, RunError> {
-        let job = &self.runner.job;
-        let claim = Claim {
-            name: step.name.clone(),
-            expected: step.expected.clone(),
-            direction: self.direction,
-            batch: step.batch,
-            checksum: step.checksum.clone(),
-            description: step.exports.as_ref().and_then(|exports| exports.description.clone()),
-            identity: job.identity.clone(),
-            environment: job.environment.clone(),
-            service: job.service.clone(),
-        };
-        let name = step.name.to_string();
-        let proof = self.permit.guard.proof().ok_or_else(|| self.lost(None))?;
-        match self.runner.changelog.claim(&proof, &claim).await {
-            Written::Done(entry) => Ok(Claimed::Ours(entry)),
-            Written::Conflict(found) => {
-                let expected = EntryFacts::expected(&step.expected, step.last_run.as_deref());
-                let conflict = self.runner.conflict(name.clone(), expected, found.as_ref(), false);
-                let done = self.direction == Direction::Up && found.is_some_and(|e| e.is_applied());
-                if done { Ok(Claimed::DoneByAnother) } else { Err(conflict) }
-            }
-            Written::Unknown(fault) => Err(RunError::OutcomeUnknown {
-                name,
-                reason: fault.message,
-                cause_id: None,
-                body_ran: false,
-            }),
-            Written::Refused(fault) => {
-                Err(RunError::Database { doing: "claiming a migration", fault })
-            }
-        }
-    }
-
     /// Runs the body, unless or until the lease is lost.
     async fn run_body(
         &self,
         step: &Step,
-        entry: &Entry,
+        entry: &ClaimedEntry,
         transaction: bool,
     ) -> Result<BodyReply, Failure> {
         let settle = transaction.then(|| {
@@ -201,21 +192,7 @@ impl<G: ChangelogStore, H: Host, C: Clock, O: Orphans> Stage<'_, G, H, C, O> {
             cause = self.permit.guard.lost() => StopReason::LeaseLost(cause),
             () = self.runner.cancelled() => StopReason::Cancelled,
         };
-        self.runner.host.abort(reason);
-        let until = self.runner.clock.now() + GRACE;
-        let ending = async {
-            tokio::select! {
-                reply = &mut body => Some(reply),
-                () = self.runner.clock.sleep_until(until) => None,
-                () = self.runner.abandoned() => None,
-            }
-        };
-        // What the body has sent is still running on the server; it shall end together with it.
-        let (settled, ()) = tokio::join!(ending, async {
-            if let StopReason::LeaseLost(_) = reason {
-                self.stop_operations().await;
-            }
-        });
+        let settled = self.told(reason, &mut body).await;
         let during = Some(step.name.to_string());
         match (reason, settled) {
             (StopReason::LeaseLost(cause), settled) => {
@@ -227,10 +204,36 @@ impl<G: ChangelogStore, H: Host, C: Clock, O: Orphans> Stage<'_, G, H, C, O> {
                 reply.map_err(|gone| Failure::after_body(gone.into()))
             }
             (StopReason::Cancelled, None) => {
-                self.stop_operations().await;
                 Err(Failure::after_body(RunError::Cancelled { during, settled: false }))
             }
         }
+    }
+
+    /// Tells what is running of the user's to stop; what came of it, if it ends in time.
+    pub(super) async fn told<T>(
+        &self,
+        reason: StopReason,
+        work: &mut (impl Future<Output = T> + Unpin),
+    ) -> Option<T> {
+        self.runner.host.abort(reason);
+        let until = self.runner.clock.now() + GRACE;
+        let ending = async {
+            tokio::select! {
+                reply = work => Some(reply),
+                () = self.runner.clock.sleep_until(until) => None,
+                () = self.runner.abandoned() => None,
+            }
+        };
+        // What it has sent is still running on the server; it shall end together with it.
+        let (ended, ()) = tokio::join!(ending, async {
+            if let StopReason::LeaseLost(_) = reason {
+                self.stop_operations().await;
+            }
+        });
+        if let (StopReason::Cancelled, None) = (reason, &ended) {
+            self.stop_operations().await;
+        }
+        ended
     }
 
     async fn stop_operations(&self) {
@@ -239,35 +242,11 @@ impl<G: ChangelogStore, H: Host, C: Clock, O: Orphans> Stage<'_, G, H, C, O> {
         }
     }
 
-    /// Records what a body came to.
-    async fn settle(&self, name: &str, entry: &Entry, outcome: Outcome) -> Result<(), RunError> {
-        let proof = self.permit.guard.proof().ok_or_else(|| self.lost(Some(name)))?;
-        let settlement = self.settlement(entry, outcome);
-        match self.runner.changelog.settle(&proof, &settlement).await {
-            Written::Done(_) => Ok(()),
-            Written::Conflict(found) => Err(self.runner.conflict(
-                name.to_owned(),
-                EntryFacts::found(entry),
-                found.as_ref(),
-                true,
-            )),
-            Written::Unknown(fault) => Err(RunError::OutcomeUnknown {
-                name: name.to_owned(),
-                reason: fault.message,
-                cause_id: None,
-                body_ran: true,
-            }),
-            Written::Refused(fault) => {
-                Err(RunError::Database { doing: "recording a migration", fault })
-            }
-        }
-    }
-
     /// A body that threw: record it, tell the hook, and let nothing hide what it threw.
     async fn threw(
         &self,
         name: &str,
-        entry: &Entry,
+        entry: &ClaimedEntry,
         error: HostError,
         transaction: bool,
     ) -> Failure {
@@ -291,7 +270,11 @@ impl<G: ChangelogStore, H: Host, C: Clock, O: Orphans> Stage<'_, G, H, C, O> {
                 suppressed.push(failed);
                 RunError::Cancelled { during: Some(name.to_owned()), settled: true }
             }
-            Ok(()) => failed,
+            Ok(()) => {
+                // It may have failed because another run has stopped its operations.
+                suppressed.extend(self.permit.guard.is_gone().then(|| self.lost(Some(name))));
+                failed
+            }
             // Without the lease the failure says little: the loss is the news.
             Err(lost @ RunError::Lost { .. }) => {
                 suppressed.push(failed);
@@ -308,25 +291,17 @@ impl<G: ChangelogStore, H: Host, C: Clock, O: Orphans> Stage<'_, G, H, C, O> {
             error: described,
         });
         let hook = HookCall::OnError { name: name.to_owned(), cause_id };
-        suppressed.extend(self.hook(hook).await.err());
+        suppressed.extend(self.hook(hook).await.err().map(|failure| failure.error));
         Failure { error: failed, suppressed, begun: 1 }
     }
 
-    /// A transactional body whose settle matched nothing: find out what is there instead.
-    async fn conflict(&self, name: &str, entry: &Entry) -> RunError {
-        if self.permit.guard.proof().is_none() {
-            return self.lost(Some(name));
-        }
-        match self.runner.entries().await {
-            Ok(entries) => {
-                let found = entries.iter().find(|now| now.key == entry.key);
-                self.runner.conflict(name.to_owned(), EntryFacts::found(entry), found, true)
-            }
-            Err(error) => error,
-        }
-    }
-
-    fn finished(&self, step: &Step, duration_ms: i64, transaction: bool) -> RunResult {
+    fn finished(
+        &self,
+        step: &Step,
+        duration_ms: i64,
+        transaction: bool,
+        attempts: u32,
+    ) -> RunResult {
         let status = match self.direction {
             Direction::Up => Finished::Applied,
             Direction::Down => Finished::Reverted,
@@ -340,46 +315,27 @@ impl<G: ChangelogStore, H: Host, C: Clock, O: Orphans> Stage<'_, G, H, C, O> {
             duration_ms,
             batch,
             transaction,
+            attempts,
         });
-        let duration_ms = Some(duration_ms);
-        RunResult { file, status: status.into(), duration_ms, batch, reason: None, transaction }
-    }
-
-    fn success(&self, duration_ms: Option<i64>) -> Outcome {
-        match self.direction {
-            Direction::Up => Outcome::Applied { duration_ms },
-            Direction::Down => Outcome::Reverted,
+        RunResult {
+            file,
+            status: status.into(),
+            duration_ms: Some(duration_ms),
+            batch,
+            reason: None,
+            transaction,
+            attempts,
         }
     }
 
-    fn settlement(&self, entry: &Entry, outcome: Outcome) -> Settlement {
-        Settlement {
-            key: entry.key.clone(),
-            version: entry.version.unwrap_or_default(),
-            run_id: self.runner.job.identity.run_id.clone(),
-            outcome,
-        }
+    /// An entry that another run has moved while ours went on without its lease: the loss is the
+    /// news. The conflict has been told as an event.
+    pub(super) fn explained(&self, conflict: RunError, during: Option<&str>) -> RunError {
+        if self.permit.guard.is_gone() { self.lost(during) } else { conflict }
     }
 
-    fn lost(&self, during: Option<&str>) -> RunError {
+    pub(super) fn lost(&self, during: Option<&str>) -> RunError {
         let cause: LossCause = self.permit.guard.loss();
         RunError::Lost { cause, during: during.map(str::to_owned), settled: true }
     }
-
-    async fn hook(&self, call: HookCall) -> Result<(), RunError> {
-        let (hook, name) = match &call {
-            HookCall::BeforeAll => ("beforeAll", None),
-            HookCall::BeforeEach { name } => ("beforeEach", Some(name.clone())),
-            HookCall::AfterEach { name, .. } => ("afterEach", Some(name.clone())),
-            HookCall::AfterAll => ("afterAll", None),
-            HookCall::OnError { name, .. } => ("onError", Some(name.clone())),
-        };
-        let done = self.runner.host.hook(call).await?;
-        done.map_err(|error| RunError::Hook { hook, name, error })
-    }
-}
-
-enum Claimed {
-    Ours(Entry),
-    DoneByAnother,
 }

@@ -1,11 +1,17 @@
 //! Random histories against a plain model: ups, downs, redos and marks of every kind, over files that
-//! are edited, removed and added late, with bodies that throw and processes that die at any point.
+//! are edited, removed and added late, with bodies that throw, processes that die at any point or are
+//! told to end, with hooks between two migrations and without, where one is recorded and the next
+//! claimed at once.
 //!
 //! After every operation the bodies that ran, their order, and all entries must be what the model
 //! says. Every history follows from its seed; `SEED=n` runs one. On a server (`MMK_TEST_MONGO_URI`)
 //! fewer of them run, because each takes its time.
 
+#[path = "../common/jobs.rs"]
+mod jobs;
 mod model;
+#[path = "../common/random.rs"]
+mod random;
 mod worlds;
 
 use std::collections::BTreeMap;
@@ -13,11 +19,13 @@ use std::io::Write;
 
 use mongo_migrate_kit::changelog::entry::{Entry, Status};
 use mongo_migrate_kit::checksum::FileChecksum;
+use mongo_migrate_kit::host::Between;
 use mongo_migrate_kit::migration::{Direction, MigrationName};
 use mongo_migrate_kit::plan::{MarkAs, Request, Scope, Selection};
 use mongo_migrate_kit::runner::{RunError, Stopped};
 
 use model::{Model, Refused, State};
+use random::Random;
 use worlds::{MemoryWorld, MongoWorld, World, job};
 
 const HISTORIES: u64 = 10_000;
@@ -26,22 +34,7 @@ const OPERATIONS: u64 = 12;
 /// Few names, so that histories meet themselves.
 const NAMES: u64 = 6;
 
-/// SplitMix64: small, seedable, and the same everywhere.
-struct Random(u64);
-
 impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) % limit
-    }
-
-    fn one_in(&mut self, chances: u64) -> bool {
-        self.below(chances) == 0
-    }
-
     fn name(&mut self) -> String {
         format!("{}.js", self.below(NAMES))
     }
@@ -57,8 +50,9 @@ fn name(text: &str) -> MigrationName {
 }
 
 /// How a body ends.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 enum Fate {
+    #[default]
     Done,
     Throws,
     /// Its process dies in the middle of it.
@@ -67,6 +61,8 @@ enum Fate {
     DiesBefore,
     /// Its process dies when it is recorded.
     DiesAfter,
+    /// Its process is told to end when it is recorded.
+    ToldToEnd,
 }
 
 type Ran = Vec<(String, Direction)>;
@@ -129,6 +125,7 @@ fn fates(random: &mut Random) -> Vec<Fate> {
             2 => Fate::Dies,
             3 => Fate::DiesBefore,
             4 => Fate::DiesAfter,
+            5 => Fate::ToldToEnd,
             _ => Fate::Done,
         })
         .collect()
@@ -142,10 +139,12 @@ async fn history(world: &impl World, seed: u64) {
             edit(&mut random, &mut model.files);
         }
         let (request, fates) = (request(&mut random), fates(&mut random));
-        told.push(format!("{:?}\n    {request:?} {fates:?}", model.files));
+        model.between = if random.one_in(2) { Between::Hooks } else { Between::Nothing };
+        let between = model.between;
+        told.push(format!("{:?}\n    {request:?} {fates:?} {between:?}", model.files));
         let before = world.entries().await;
         let expected = model.expect(&request, &fates);
-        let (ran, outcome) = world.run(job(request, &model.files), &fates).await;
+        let (ran, outcome) = world.run(job(request, &model.files, between), &fates).await;
         let story = || format!("seed {seed}\n  {}\n  {outcome:#?}", told.join("\n  "));
         match expected {
             Err(Refused) => {

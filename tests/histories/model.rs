@@ -2,7 +2,9 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::iter::Peekable;
 
+use mongo_migrate_kit::host::Between;
 use mongo_migrate_kit::migration::{Direction, MigrationName};
 use mongo_migrate_kit::plan::{MarkAs, Request, Scope, Selection};
 
@@ -42,7 +44,11 @@ impl Known {
 pub struct Model {
     pub files: Files,
     pub known: BTreeMap<String, Known>,
+    /// Is the next migration claimed together with the record of the one before?
+    pub between: Between,
     places: u64,
+    /// How the last body ended.
+    last: Fate,
 }
 
 /// The run is refused, and nothing has happened.
@@ -116,21 +122,32 @@ impl Model {
 
     /// What `request` comes to: the bodies that run, in order.
     pub fn expect(&mut self, request: &Request, fates: &[Fate]) -> Result<Ran, Refused> {
-        let mut fates = fates.iter().copied().cycle();
+        let mut fates = fates.iter().copied().cycle().peekable();
         let mut ran = Vec::new();
         match request {
             Request::Up { scope, step, force } => {
                 let (names, base) = (self.to_apply(scope, *force)?, self.next_batch());
+                let batch = |index| base + if *step { index as i64 } else { 0 };
                 for (index, name) in names.iter().enumerate() {
-                    let batch = base + if *step { index as i64 } else { 0 };
-                    if !self.body(name, Direction::Up, batch, &mut fates, &mut ran) {
+                    if !self.body(name, Direction::Up, batch(index), &mut fates, &mut ran) {
+                        break;
+                    }
+                    if let Some(next) = names.get(index + 1)
+                        && !self.passes_on(next, Direction::Up, batch(index + 1), &mut fates)
+                    {
                         break;
                     }
                 }
             }
             Request::Down { selection, force } => {
-                for name in self.to_revert(selection, *force)? {
-                    if !self.body(&name, Direction::Down, 0, &mut fates, &mut ran) {
+                let names = self.to_revert(selection, *force)?;
+                for (index, name) in names.iter().enumerate() {
+                    if !self.body(name, Direction::Down, 0, &mut fates, &mut ran) {
+                        break;
+                    }
+                    if let Some(next) = names.get(index + 1)
+                        && !self.passes_on(next, Direction::Down, 0, &mut fates)
+                    {
                         break;
                     }
                 }
@@ -138,7 +155,9 @@ impl Model {
             Request::Redo { file } => {
                 let selection = file.clone().map_or(Selection::Steps(1), Selection::File);
                 for name in self.to_revert(&selection, true)? {
-                    if self.body(&name, Direction::Down, 0, &mut fates, &mut ran) {
+                    if self.body(&name, Direction::Down, 0, &mut fates, &mut ran)
+                        && self.last == Fate::Done
+                    {
                         let batch = self.next_batch();
                         self.body(&name, Direction::Up, batch, &mut fates, &mut ran);
                     }
@@ -149,7 +168,7 @@ impl Model {
         Ok(ran)
     }
 
-    /// One body; does the run go on?
+    /// One body; is it done?
     fn body(
         &mut self,
         name: &str,
@@ -163,17 +182,12 @@ impl Model {
             return false;
         }
         ran.push((name.to_owned(), direction));
-        let edition = self.files[name];
+        self.claim(name, direction, batch);
         let known = self.entry(name);
-        known.changes += 1;
-        known.blemished = false;
-        if direction == Direction::Up {
-            (known.batch, known.edition) = (Some(batch), edition);
-        }
         known.state = match (fate, direction) {
             (Fate::Dies, _) => State::Running(direction),
-            (Fate::Done | Fate::DiesAfter, Direction::Up) => State::Applied,
-            (Fate::Done | Fate::DiesAfter, Direction::Down) => State::Reverted,
+            (Fate::Done | Fate::DiesAfter | Fate::ToldToEnd, Direction::Up) => State::Applied,
+            (Fate::Done | Fate::DiesAfter | Fate::ToldToEnd, Direction::Down) => State::Reverted,
             (Fate::Throws, Direction::Up) => State::Failed,
             (Fate::Throws, Direction::Down) => State::Applied,
             (Fate::DiesBefore, _) => unreachable!("it has not begun"),
@@ -183,7 +197,45 @@ impl Model {
         if known.state == State::Applied && direction == Direction::Up {
             self.take_place(name);
         }
-        fate == Fate::Done
+        self.last = fate;
+        matches!(fate, Fate::Done | Fate::DiesAfter | Fate::ToldToEnd)
+    }
+
+    fn claim(&mut self, name: &str, direction: Direction, batch: i64) {
+        let edition = self.files[name];
+        let known = self.entry(name);
+        known.changes += 1;
+        known.blemished = false;
+        known.state = State::Running(direction);
+        if direction == Direction::Up {
+            (known.batch, known.edition) = (Some(batch), edition);
+        }
+    }
+
+    /// What becomes of the `next` migration when the one before is recorded; does the run go on?
+    fn passes_on(
+        &mut self,
+        next: &str,
+        direction: Direction,
+        batch: i64,
+        fates: &mut Peekable<impl Iterator<Item = Fate>>,
+    ) -> bool {
+        let dies = self.last == Fate::DiesAfter || fates.peek() == Some(&Fate::DiesBefore);
+        match (self.between, self.last) {
+            (Between::Hooks, last) => last == Fate::Done,
+            (Between::Nothing, Fate::ToldToEnd) => {
+                // Claimed and taken back: nothing but its version tells.
+                if let Some(known) = self.known.get_mut(next) {
+                    known.changes += 2;
+                }
+                false
+            }
+            (Between::Nothing, _) if dies => {
+                self.claim(next, direction, batch);
+                false
+            }
+            (Between::Nothing, last) => last == Fate::Done,
+        }
     }
 
     fn mark(&mut self, name: &str, state: MarkAs) -> Result<(), Refused> {

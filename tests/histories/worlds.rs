@@ -12,10 +12,10 @@ use mongo_migrate_kit::clock::TokioClock;
 use mongo_migrate_kit::connect::{ConnectOptions, Connection};
 use mongo_migrate_kit::event::Event;
 use mongo_migrate_kit::host::{
-    Acknowledged, BodyCall, BodyReply, Exports, HookCall, Host, HostError, HostGone, ModuleFacts,
+    Acknowledged, Between, BodyCall, BodyReply, HookCall, Host, HostError, HostGone, ModuleFacts,
     StopReason, Wanted,
 };
-use mongo_migrate_kit::lock::lease::{Identity, RunId};
+use mongo_migrate_kit::lock::lease::RunId;
 use mongo_migrate_kit::lock::memory::{MemoryLockStore, ServerClock};
 use mongo_migrate_kit::lock::memory_orphans::MemoryOrphans;
 use mongo_migrate_kit::lock::mongo::MongoLockStore;
@@ -25,11 +25,11 @@ use mongo_migrate_kit::lock::store::LockStore;
 use mongo_migrate_kit::lock::timing::Timing;
 use mongo_migrate_kit::lock::wait::WaitPolicy;
 use mongo_migrate_kit::migration::{MigrationFile, MigrationName, Namespace};
-use mongo_migrate_kit::plan::{Policy, Request};
+use mongo_migrate_kit::plan::Request;
 use mongo_migrate_kit::runner::{Door, Job, Report, Runner, Stopped};
 use tokio::sync::{Notify, watch};
 
-use crate::{Fate, Files, Ran, checksum, name};
+use crate::{Fate, Files, Ran, checksum, jobs, name};
 
 const TTL: Duration = Duration::from_secs(60);
 
@@ -44,14 +44,12 @@ struct Process {
     fates: Mutex<VecDeque<Fate>>,
     ran: Mutex<Ran>,
     dying: Notify,
+    wanted: watch::Sender<Wanted>,
 }
 
 impl Host for Process {
     async fn load(&self, names: Vec<MigrationName>) -> Result<Vec<ModuleFacts>, HostGone> {
-        let exports =
-            Exports { down: true, use_transaction: None, description: None, on_interrupted: None };
-        let facts = |name| ModuleFacts { name, exports: Ok(exports.clone()) };
-        Ok(names.into_iter().map(facts).collect())
+        Ok(jobs::loaded(names))
     }
 
     async fn connect(&self, _app_name: String) -> Result<Acknowledged, HostGone> {
@@ -68,7 +66,9 @@ impl Host for Process {
             *fates.back().expect("fates repeat")
         };
         match fate {
-            Fate::Done | Fate::DiesAfter => Ok(BodyReply::Done { duration_ms: 1 }),
+            Fate::Done | Fate::DiesAfter | Fate::ToldToEnd => {
+                Ok(BodyReply::Done { duration_ms: 1, attempts: 1 })
+            }
             Fate::Throws => {
                 let (name, message) = ("Error".to_owned(), "as fate has it".to_owned());
                 let context = serde_json::Value::Null;
@@ -87,6 +87,10 @@ impl Host for Process {
         match call {
             HookCall::BeforeEach { .. } if next == Some(Fate::DiesBefore) => self.die().await,
             HookCall::AfterEach { .. } if last == Some(Fate::DiesAfter) => self.die().await,
+            HookCall::AfterEach { .. } if last == Some(Fate::ToldToEnd) => {
+                self.wanted.send_replace(Wanted::Cancelled);
+                Ok(Ok(()))
+            }
             _ => Ok(Ok(())),
         }
     }
@@ -125,13 +129,14 @@ pub trait World {
     /// Runs one process to its end: its own, or its death, which is `None`.
     async fn run(&self, job: Job, fates: &[Fate]) -> (Ran, Option<Result<Report, Stopped>>) {
         tick(self.clock().as_ref()).await;
+        let (wanted, cancel) = watch::channel(Wanted::Yes);
         let process = Arc::new(Process {
+            wanted,
             clock: self.clock(),
             fates: Mutex::new(fates.iter().copied().collect()),
             ran: Mutex::default(),
             dying: Notify::new(),
         });
-        let (wanted, cancel) = watch::channel(Wanted::Yes);
         let (host, changelog) = (Arc::clone(&process), Arc::new(self.changelog()));
         let runner = Runner::new(changelog, host, TokioClock::start(), job, cancel);
         let door = self.door();
@@ -139,7 +144,6 @@ pub trait World {
             outcome = runner.run(|| async { Ok(door) }) => Some(outcome),
             () = process.dying.notified() => None,
         };
-        drop(wanted);
         let ran = process.ran.lock().expect("one thread").clone();
         (ran, outcome)
     }
@@ -226,27 +230,15 @@ impl World for MongoWorld {
     }
 }
 
-pub fn job(request: Request, files: &Files) -> Job {
+pub fn job(request: Request, files: &Files, between: Between) -> Job {
     let file = |(text, edition): (&String, &u64)| MigrationFile {
         name: name(text),
         checksum: checksum(text, *edition),
     };
-    Job {
-        identity: Identity {
-            run_id: RunId::random(),
-            namespace: Namespace::default(),
-            changelog: "_mmk_migrations".into(),
-            host: "simulated".into(),
-            pid: 1,
-            user: "nobody".into(),
-            operation: request.operation().into(),
-        },
-        request,
-        policy: Policy::default(),
-        files: files.iter().map(file).collect(),
-        timing: timing(),
-        lock: Some(WaitPolicy::Wait { budget: None, poll: None }),
-        environment: "test".into(),
-        service: None,
-    }
+    let mut job = jobs::up(files.iter().map(file).collect(), TTL);
+    job.identity.operation = request.operation().into();
+    job.request = request;
+    job.lock = Some(WaitPolicy::Wait { budget: None, poll: None });
+    job.between = between;
+    job
 }

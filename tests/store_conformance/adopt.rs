@@ -2,7 +2,7 @@
 
 use mongo_migrate_kit::changelog::entry::{Entry, Status};
 use mongo_migrate_kit::changelog::store::{ADOPTER, Adoption, ChangelogStore, Expected, Written};
-use mongo_migrate_kit::lock::keeper::LeaseGuard;
+use mongo_migrate_kit::lock::guard::LeaseGuard;
 use mongo_migrate_kit::migration::{Direction, MigrationName, Namespace};
 
 use crate::changelog::{NAME, applied, claim, claims, done, read, settlement, settles};

@@ -4,7 +4,7 @@ use mongo_migrate_kit::changelog::entry::{Entry, EntryError, Status};
 use mongo_migrate_kit::changelog::store::{
     ChangelogStore, Claim, Expected, Outcome, Settlement, Written,
 };
-use mongo_migrate_kit::lock::keeper::LeaseGuard;
+use mongo_migrate_kit::lock::guard::LeaseGuard;
 use mongo_migrate_kit::migration::{Direction, MigrationName, Namespace};
 
 use crate::worlds::{ChangelogWorld, identity};

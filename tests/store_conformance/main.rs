@@ -33,6 +33,7 @@ macro_rules! on_every_store {
 }
 
 mod adopt;
+mod advance;
 mod changelog;
 mod changelog_contention;
 mod elections;
@@ -41,6 +42,7 @@ mod fence;
 mod lock;
 mod lock_shapes;
 mod mark;
+mod names;
 mod orphans;
 mod watch;
 mod worlds;

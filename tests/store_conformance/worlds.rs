@@ -16,8 +16,8 @@ use mongo_migrate_kit::lock::store::{Attempt, LockStore};
 use mongo_migrate_kit::lock::timing::Timing;
 use mongo_migrate_kit::migration::Namespace;
 use mongodb::bson::{Bson, DateTime, Document, doc, oid::ObjectId};
-use mongodb::options::{ClientOptions, WriteConcern};
-use mongodb::{Client, Collection};
+use mongodb::options::{ClientOptions, IndexOptions, WriteConcern};
+use mongodb::{Client, Collection, IndexModel};
 use serde_json::{Map, Value, json};
 use tokio::sync::{Mutex, MutexGuard};
 
@@ -61,6 +61,9 @@ pub trait ChangelogWorld {
 
     /// An entry as 1.x leaves it, in batch 3.
     async fn plant_legacy(&self, name: &str, status: &str);
+
+    /// The unique index of 1.x on the bare name.
+    async fn index_names(&self, index: &str);
 
     /// What only a person does.
     async fn remove(&self, key: &EntryKey);
@@ -153,6 +156,10 @@ impl ChangelogWorld for MemoryWorld {
             reason: None,
             history: Vec::new(),
         });
+    }
+
+    async fn index_names(&self, index: &str) {
+        self.changelog.index_names(index);
     }
 
     async fn remove(&self, key: &EntryKey) {
@@ -359,6 +366,12 @@ impl ChangelogWorld for MongoWorld {
             "executedBy": "ann",
         };
         self.entries().insert_one(entry).await.expect("an entry can be planted");
+    }
+
+    async fn index_names(&self, index: &str) {
+        let options = IndexOptions::builder().name(index.to_owned()).unique(true).build();
+        let index = IndexModel::builder().keys(doc! { "name": 1 }).options(options).build();
+        self.entries().create_index(index).await.expect("an index can be made");
     }
 
     async fn remove(&self, key: &EntryKey) {
