@@ -36,6 +36,7 @@ export declare const HookFailedError: typeof api.HookFailedError
 export declare const AlreadyAppliedError: typeof api.AlreadyAppliedError
 export declare const NotAppliedError: typeof api.NotAppliedError
 export declare const ForeignChangelogError: typeof api.ForeignChangelogError
+export declare const NamespaceIndexError: typeof api.NamespaceIndexError
 export declare const ImportTargetNotEmptyError: typeof api.ImportTargetNotEmptyError
 export declare const TransactionsUnsupportedError: typeof api.TransactionsUnsupportedError
 export declare const DependencyMissingError: typeof api.DependencyMissingError
@@ -68,6 +69,7 @@ export type HookFailedError = api.HookFailedError
 export type AlreadyAppliedError = api.AlreadyAppliedError
 export type NotAppliedError = api.NotAppliedError
 export type ForeignChangelogError = api.ForeignChangelogError
+export type NamespaceIndexError = api.NamespaceIndexError
 export type ImportTargetNotEmptyError = api.ImportTargetNotEmptyError
 export type TransactionsUnsupportedError = api.TransactionsUnsupportedError
 export type DependencyMissingError = api.DependencyMissingError

@@ -18,9 +18,13 @@ import type { ClientSession, Db, MongoClient, MongoClientOptions } from 'mongodb
  *
  * @throws {LockAlreadyHeldError} another run holds the lock (`onLockHeld: 'throw'`), or the wait ended
  * @throws {LockLostError} the lock was lost on the way: no further migration was started or recorded
+ *   (with `onLockLost: 'warn'`: something could not be recorded)
  * @throws {MigrationExecutionFailedError} a body threw; `cause` is the very value that it threw
  * @throws {ConfigInvalidError} the configuration has problems, all listed in `context.issues`
  * @throws {ConnectionFailedError} the server can't be reached
+ * @throws {ChangelogConflictError} another run has moved an entry that this one was about to write
+ * @throws {OutcomeUnknownError} it can't be told whether the last write was done
+ * @throws {MmkError} for the rest, branch on `code`; docs/errors.md has all of them
  */
 export function runMigrations(options?: RunMigrationsInput): Promise<MigrationSummary>
 /** The two-argument form of 1.x. */
@@ -32,6 +36,9 @@ export function runMigrations(
 /**
  * What `runMigrations` would apply, in its order. Reads only: works for a read-only user, creates
  * nothing, takes no lock.
+ *
+ * @throws {ConfigInvalidError} the configuration has problems, all listed in `context.issues`
+ * @throws {ConnectionFailedError} the server can't be reached
  */
 export function pendingMigrations(options?: PendingMigrationsInput): Promise<StatusRow[]>
 /** The two-argument form of 1.x. */
@@ -127,8 +134,9 @@ export interface MigrationContext {
   // biome-ignore lint/suspicious/noExplicitAny: the type would force mongoose on everyone
   mongoose?: any
   /**
-   * Aborts when the lock is lost or the run is cancelled; `signal.reason` says which. The client is
-   * closed then too. Long loops should call `signal.throwIfAborted()`.
+   * Aborts when the lock is lost (unless `onLockLost` is `'warn'`) or the run is cancelled;
+   * `signal.reason` says which. A client that we made is closed with a lost lock; a body that is only
+   * told to end may still finish, within 5 s. Long loops should call `signal.throwIfAborted()`.
    */
   signal: AbortSignal
   /** Says one line through the configured logger. */
@@ -165,7 +173,7 @@ export interface MigrationDefinition {
   up: MigrationBody
   /** Left out when the migration can't be undone. */
   down?: MigrationBody
-  /** Shown by `mmk status`, stored in the entry. */
+  /** What it is for, in a sentence: stored in the entry, and in the rows of `status`. */
   description?: string
   /** Overrides the configuration. Default: the configuration's `useTransaction`. */
   useTransaction?: boolean
@@ -192,16 +200,30 @@ export interface MmkConfig {
   migrationsDir: string
   /** Default `'_mmk_migrations'`. `MMK_COLLECTION`. */
   migrationsCollection: string
-  /** Keep the default: another name stops taking turns with other repos. `MMK_LOCK_COLLECTION`. */
+  /**
+   * Default `'_mmk_locks'`. Keep it: under another name a repo stops taking turns with the rest, and is
+   * warned of it at every run. `MMK_LOCK_COLLECTION`.
+   */
   lockCollection: string
   /** Seconds until a crashed run's lock frees itself: an integer ≥ 1. Default 60. `MMK_LOCK_TTL`. */
   lockTTLSeconds: number
   /** Which repo this is, on a database that several share. Default: none. `MMK_NAMESPACE`. */
   namespace?: string
-  /** Refuse to run when an applied file has changed. Default `false`. `MMK_STRICT`. */
+  /**
+   * Refuse to run when an applied file has changed, and to commit a migration that has written outside
+   * its transaction. Default `false`. `MMK_STRICT`.
+   */
   strict: boolean
-  /** Run each body in a transaction. Default `false`. `MMK_USE_TRANSACTION`. */
+  /**
+   * Run each body in a transaction. Default `false`. `MMK_USE_TRANSACTION`. When the server gives a
+   * transaction up for a passing reason, the body runs again from its start.
+   */
   useTransaction: boolean
+  /**
+   * How long after the first attempt a transaction is still tried again, and how long a commit without
+   * an answer is sent again. 0: never. Default 120 000. `MMK_TRANSACTION_RETRY_TIMEOUT_MS`.
+   */
+  transactionRetryTimeoutMs: number
   /** What counts as a migration. Default: `.js .mjs .cjs .ts .mts .cts`. */
   fileExtensions: string[]
   /** What `create` writes. Default `'js'`. `MMK_CREATE_EXTENSION`. */
@@ -212,13 +234,23 @@ export interface MmkConfig {
   templatePath?: string
   /** Stored in entries. Default: the name in the nearest package.json. `MMK_SERVICE`. */
   service?: string
-  /** Default `'throw'`. `MMK_ON_LOCK_HELD`. */
+  /**
+   * What a run does that finds the lock held. Default `'throw'`: a {@link LockAlreadyHeldError};
+   * `'wait'` waits its turn. `MMK_ON_LOCK_HELD`.
+   */
   onLockHeld: OnLockHeld
   /**
    * How long `'wait'` waits. Default 30 000, extended once for a holder that has stopped renewing; a
    * value that you set is a hard cap. `MMK_LOCK_WAIT_TIMEOUT_MS`.
    */
   lockWaitTimeoutMs?: number
+  /**
+   * What a run does that has lost its lock. Default `'stop'`: it stops, with a {@link LockLostError}.
+   * `'warn'` goes on beside whoever has the lock now, as 1.x did: bodies are not told, a warning comes
+   * at every renewal that would be due, and only what no other run has moved is recorded; the first
+   * thing that can't be recorded ends the run with a {@link LockLostError}. `MMK_ON_LOCK_LOST`.
+   */
+  onLockLost: 'stop' | 'warn'
   /** What `up` does with a failed or interrupted migration. Default `'retry'`. `MMK_ON_INTERRUPTED`. */
   onInterrupted: 'retry' | 'stop'
   /** A pending file that sorts before an applied one. Default `'warn'`. `MMK_OUT_OF_ORDER`. */
@@ -228,7 +260,15 @@ export interface MmkConfig {
   /** Your Mongoose instance, handed to bodies; once connected, they run on its client. */
   // biome-ignore lint/suspicious/noExplicitAny: the type would force mongoose on everyone
   mongoose?: any
-  /** For the client that we make for the bodies. */
+  /**
+   * How the lock's own connection reaches the same servers, where it can't use `uri`: for mechanisms
+   * that the Node driver alone has. `mongoClientOptions` don't count for it. `MMK_LOCK_URI`.
+   */
+  lockUri?: string
+  /**
+   * For the client that we make for the bodies. What says how to connect also counts for the lock's own
+   * connection, unless there is a `lockUri`; what can't reach it is refused by name.
+   */
   mongoClientOptions?: MongoClientOptions
   hooks?: MigrationHooks
   /** `null` is silent. Default: the console, as the CLI writes. */
@@ -391,9 +431,9 @@ export interface CreateOptions {
 export type ConfigFormat = 'ts' | 'js' | 'json'
 
 export interface InitOptions {
-  /** Default `'js'`. */
+  /** Default `'ts'` where there is a `tsconfig.json`, else `'js'`. */
   format?: ConfigFormat
-  /** Overwrite a configuration file. */
+  /** Overwrite a configuration file. Default `false`. */
   force?: boolean
   /** Write a factory that fetches the URI when it is needed. Not for JSON. */
   secretProvider?: boolean
@@ -411,11 +451,17 @@ export interface MigrationSummary {
   metrics: RunMetrics
 }
 
+/** Counts of one run; all are 0 when nothing was pending from the start. */
 export interface RunMetrics {
+  /** How long the lock was waited for. */
   lockWaitMs: number
+  /** Heartbeats that the server has confirmed. */
   renewals: number
+  /** 1 if the lock was taken from a holder whose lease had run out. */
   takeovers: number
+  /** Entries that another run had moved first. */
   claimConflicts: number
+  /** Operations of dead runs that were still going on on the server, and were stopped. */
   orphansKilled: number
 }
 
@@ -433,6 +479,8 @@ export interface RunResult {
   reason?: string
   /** Did it run in a transaction? */
   transaction: boolean
+  /** How often its body ran, when its transaction had to be tried again. */
+  attempts?: number
 }
 
 export type EntryState = 'pending' | 'running' | 'interrupted' | 'failed' | 'applied' | 'reverted'
@@ -478,6 +526,8 @@ export interface LockInfo {
   /** When it frees itself unless renewed. */
   expiresAt: Date | null
   ttlMs: number | null
+  /** Renewals so far. */
+  beats: number | null
   /** The server's clock at this reading. */
   now: Date
   /** Would the next run get the lock? */
@@ -583,6 +633,7 @@ export interface LockHolder {
   expiresAt: number | null
   now: number
   ttlMs: number | null
+  beats: number | null
   expired: boolean
 }
 
@@ -626,7 +677,11 @@ export type MmkEvent =
       durationMs: number
       batch: number | null
       transaction: boolean
+      /** How often its body ran. */
+      attempts: number
     }
+  /** The server gave up the transaction, and the body begins once more: `attempt` counts from 2. */
+  | { type: 'transactionRetried'; name: string; attempt: number; reason: string }
   | {
       type: 'migrationMarked'
       name: string
@@ -665,6 +720,7 @@ export type MmkErrorCode =
   | 'ALREADY_APPLIED'
   | 'NOT_APPLIED'
   | 'FOREIGN_CHANGELOG'
+  | 'NAMESPACE_INDEX'
   | 'IMPORT_TARGET_NOT_EMPTY'
   | 'TRANSACTIONS_UNSUPPORTED'
   | 'DATABASE_ERROR'
@@ -689,6 +745,8 @@ export class MmkError extends Error {
   readonly context: Record<string, unknown>
   /** What to do about it, in a sentence. */
   readonly hint: string | null
+  /** Its section in docs/errors.md of this package: a path, from the folder of your app. */
+  readonly docsUrl: string
   /** Is it known what happened in the database? */
   readonly certainty: 'known' | 'unknown'
   /** What happened after it (a failed release or disconnect), which must not hide it. */
@@ -704,7 +762,10 @@ declare class CodedError extends MmkError {
 
 /** Another run holds the lock. `context.holder` is a {@link LockInfo}. */
 export class LockAlreadyHeldError extends CodedError {}
-/** The lock was lost in mid-run: nothing more was started or recorded. */
+/**
+ * The lock was lost in mid-run: nothing more was started or recorded. With `onLockLost: 'warn'`: a
+ * migration could not be recorded, because another run has moved its entry or has begun.
+ */
 export class LockLostError extends CodedError {}
 /** Operations of a run that died are still going on on the server. */
 export class LockOrphansError extends CodedError {}
@@ -721,7 +782,9 @@ export class ChangelogConflictError extends CodedError {}
 export class OutcomeUnknownError extends CodedError {}
 /** An applied file has changed. */
 export class ChecksumMismatchError extends CodedError {}
+/** A file that was named, that a revert needs, or that `create` was to copy is not there. */
 export class MigrationFileNotFoundError extends CodedError {}
+/** `migrationsDir` isn't there, and a run or `requireDirectory` wants it. */
 export class MigrationsDirNotFoundError extends CodedError {}
 /** A name that is no plain file name. */
 export class MigrationInvalidNameError extends CodedError {}
@@ -735,10 +798,11 @@ export class MigrationExecutionFailedError extends CodedError {}
 export class InterruptedMigrationError extends CodedError {}
 /** A pending file sorts before an applied one, and `outOfOrder` is `'error'`. */
 export class MigrationOutOfOrderError extends CodedError {}
-/** A migration without `down`. */
+/** A migration that was to be reverted has no `down`. Nothing was reverted. */
 export class IrreversibleMigrationError extends CodedError {}
 /** `context.issues` is a {@link ConfigIssue} list, or `{ path, cause }` for a file that can't be read. */
 export class ConfigInvalidError extends CodedError {}
+/** `init` found a configuration file, and was not given `force`. */
 export class ConfigFileExistsError extends CodedError {}
 /** An argument is missing, malformed or contradicts another. */
 export class InvalidArgumentError extends CodedError {}
@@ -751,12 +815,20 @@ export class ConnectionFailedError extends CodedError {}
 export class DatabaseError extends CodedError {}
 /** A hook threw; `cause` is what it threw. What was applied stays applied. */
 export class HookFailedError extends CodedError {}
+/** Kept for programs that know it from 1.x, and never thrown: what is applied already is skipped. */
 export class AlreadyAppliedError extends CodedError {}
+/** A migration that is to be reverted, or that `down` names in `to`, is not applied. */
 export class NotAppliedError extends CodedError {}
 /** Another tool's changelog lies beside an empty one of ours. */
 export class ForeignChangelogError extends CodedError {}
+/**
+ * Another namespace has entries of the same names, and an index that 1.x has left in the collection lets
+ * each name in once only. `context`: `{ collection, index, names, command }`, where `command` drops it.
+ */
+export class NamespaceIndexError extends CodedError {}
+/** The target of an import has a history, none of it from this source, and `force` was not given. */
 export class ImportTargetNotEmptyError extends CodedError {}
-/** The server is a standalone, which has no transactions. */
+/** The server is a standalone, which has no transactions. `context.names` wanted one. Nothing was run. */
 export class TransactionsUnsupportedError extends CodedError {}
 /** A package that we need isn't installed: the core for this platform, or the `mongodb` driver. */
 export class DependencyMissingError extends CodedError {}

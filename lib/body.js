@@ -1,164 +1,114 @@
 /**
  * Runs one body, plainly or in a transaction, and reports how it ended.
  *
- * Promises: it never rejects; a transactional body commits together with the settle command or not at
- * all; `unknown` is said only when the commit's outcome could not be learned. It runs the body once,
- * and does not watch the clock: a body that never settles is the core's to race.
+ * Promises: it never rejects; what a body does behind its transaction's back, or leaves undone when it
+ * returns, is told as far as our own client shows it. A body that never settles is the core's to race.
  */
-import { performance } from 'node:perf_hooks'
+
+import { startClock } from './patience.js'
+import { escapeText } from './text.js'
 import { describeThrown } from './thrown.js'
+import { runInTransaction } from './transaction.js'
 
 /** @import { ClientSession } from 'mongodb' */
-/** @import { BodyReply } from './contract.d.ts' */
+/** @import { BodyReply, Event } from './contract.d.ts' */
 /** @import { Connection } from './driver.js' */
+/** @import { Write } from './monitor.js' */
 /** @import { Causes } from './thrown.js' */
 
-/** The driver itself retries a commit once; more than this in all means the server is gone. */
-const COMMIT_ATTEMPTS = 5
-/** The server's code for a document that another transaction has changed since ours began. */
-const WRITE_CONFLICT = 112
-
 /**
- * @typedef {object} Body
+ * @typedef {object} Call
+ * @property {string} name
  * @property {(session?: ClientSession) => unknown} run
  * @property {Uint8Array | null} settle
  * @property {Uint8Array | null} fence
  * @property {AbortSignal} signal
+ * @property {number} retryTimeoutMs
+ * @property {boolean} strict writes outside the transaction keep it from committing
+ * @property {string} lockCollection written by us on a body's behalf
+ * @property {(event: Event) => void} tell
+ *
+ * @typedef {Call & {
+ *   onOutside: (write: Write) => void
+ *   assertInside: () => void
+ * }} Body
  */
 
+/** Each kind of write is told once; a body that finds this many has been told enough. */
+const MAX_KINDS = 20
+
 /**
- * @param {Body} body
+ * @param {Call} call
  * @param {Connection} connection
  * @param {Causes} causes
  * @returns {Promise<BodyReply>}
  */
-export async function runBody(body, connection, causes) {
+export async function runBody(call, connection, causes) {
+  const run = awaitingAll(call, connection)
   const clock = startClock()
   try {
-    if (body.settle !== null)
-      return await inTransaction(body, body.settle, connection, causes, clock)
-    await body.run()
-    return { outcome: 'done', durationMs: clock.stop() }
+    if (call.settle !== null) {
+      const body = { ...call, run, ...outsideWrites(call) }
+      return await runInTransaction(body, call.settle, connection, causes)
+    }
+    await run()
+    return { outcome: 'done', durationMs: clock.stop(), attempts: 1 }
   } catch (error) {
     return { outcome: 'threw', durationMs: clock.stop(), error: describeThrown(error, causes) }
   }
 }
 
-/** Whole milliseconds until the first `stop`; later ones repeat it. */
-function startClock() {
-  const started = performance.now()
-  /** @type {number | undefined} */
-  let stopped
+/**
+ * The body, and a warning when it returns before its operations have ended.
+ * @param {Call} call
+ * @param {Connection} connection
+ * @returns {Call['run']}
+ */
+function awaitingAll({ name, run, tell }, { openOperations }) {
+  return async (session) => {
+    const before = openOperations()
+    await run(session)
+    // What was begun without an `await` asks for its connection in this turn of the event loop.
+    await new Promise(setImmediate)
+    const operations = openOperations() - before
+    if (operations <= 0) return
+    const [count, were] =
+      operations === 1 ? ['an operation', 'was'] : [`${operations} operations`, 'were']
+    const message =
+      `${escapeText(name)} returned while ${count} of its client ${were} still in flight: ` +
+      'await every promise, or it counts as done before it is'
+    tell({ type: 'warning', code: 'OPERATIONS_IN_FLIGHT', message, context: { name, operations } })
+  }
+}
+
+/**
+ * What to do about writes that the transaction does not cover.
+ * @param {Call} call
+ */
+function outsideWrites({ name, strict, lockCollection, tell }) {
+  /** @type {Map<string, Write>} */
+  const kinds = new Map()
   return {
-    stop: () => {
-      stopped ??= Math.round(performance.now() - started)
-      return stopped
+    /** @param {Write} write */
+    onOutside: (write) => {
+      const { command, collection } = write
+      const kind = `${command} ${collection}`
+      if (collection === lockCollection || kinds.has(kind) || kinds.size === MAX_KINDS) return
+      kinds.set(kind, write)
+      const message =
+        `${escapeText(name)} runs in a transaction, and its ${escapeText(command)} on ` +
+        `"${escapeText(collection)}" is outside of it: pass { session }, or it stays when the rest is rolled back`
+      tell({ type: 'warning', code: 'WRITE_OUTSIDE_SESSION', message, context: { name, ...write } })
     },
-  }
-}
-
-/**
- * @param {Body} body
- * @param {Uint8Array} settle
- * @param {Connection} connection
- * @param {Causes} causes
- * @param {ReturnType<typeof startClock>} clock
- * @returns {Promise<BodyReply>}
- */
-async function inTransaction(body, settle, connection, causes, clock) {
-  const session = connection.client.startSession()
-  try {
-    session.startTransaction({ writeConcern: { w: 'majority' } })
-    await body.run(session)
-    const durationMs = clock.stop()
-    assertOpen(session)
-    if (!(await matched(settle, session, connection))) return { outcome: 'conflict', durationMs }
-    // Last of all: from here to the commit it keeps later runs from beginning.
-    if (body.fence && !(await isLatest(body.fence, session, connection)))
-      return { outcome: 'fenced', durationMs }
-    const failure = await commit(session, body.signal)
-    if (failure === null) return { outcome: 'done', durationMs }
-    const error = describeThrown(failure.error, causes)
-    return { outcome: failure.known ? 'threw' : 'unknown', durationMs, error }
-  } finally {
-    await quietly(() => session.inTransaction() && session.abortTransaction())
-    await quietly(() => session.endSession())
-  }
-}
-
-/** @param {ClientSession} session */
-function assertOpen(session) {
-  if (session.inTransaction()) return
-  throw new Error(
-    'The migration ended its transaction itself: leave commit and abort to mongo-migrate-kit',
-  )
-}
-
-/**
- * Runs one of the core's conditional commands in a transaction: did its precondition still hold?
- * @param {Uint8Array} command
- * @param {ClientSession | undefined} session
- * @param {Connection} connection
- */
-export async function matched(command, session, { db, driver }) {
-  const document = driver.BSON.deserialize(command, { promoteValues: false })
-  const reply = await db.command(document, session ? { session } : {})
-  const [failed] = reply.writeErrors ?? []
-  if (failed) throw Object.assign(new Error(failed.errmsg), { code: failed.code })
-  return Number(reply.n) === 1
-}
-
-/**
- * Has no later run begun? In a transaction, a run that begins meanwhile shows as a write conflict on
- * the fence, and so does another transaction of our own: asking again outside tells which it was.
- * @param {Uint8Array} fence
- * @param {ClientSession} session
- * @param {Connection} connection
- */
-export async function isLatest(fence, session, connection) {
-  try {
-    return await matched(fence, session, connection)
-  } catch (/** @type {any} */ error) {
-    if (error?.code !== WRITE_CONFLICT) throw error
-    if (await matched(fence, undefined, connection)) throw error
-    return false
-  }
-}
-
-/**
- * @param {ClientSession} session
- * @param {AbortSignal} signal
- * @returns {Promise<null | { known: boolean, error: unknown }>}
- */
-async function commit(session, signal) {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      await session.commitTransaction()
-      return null
-    } catch (/** @type {any} */ error) {
-      const unknown = hasLabel(error, 'UnknownTransactionCommitResult')
-      if (!unknown) return { known: true, error }
-      if (attempt === COMMIT_ATTEMPTS || signal.aborted) return { known: false, error }
-    }
-  }
-}
-
-/**
- * @param {any} error
- * @param {string} label
- */
-function hasLabel(error, label) {
-  return typeof error?.hasErrorLabel === 'function' && error.hasErrorLabel(label)
-}
-
-/**
- * Clean-up that must not hide how the body ended: what it leaves, the server ends by itself.
- * @param {() => unknown} step
- */
-async function quietly(step) {
-  try {
-    await step()
-  } catch {
-    // Nothing to add: the outcome is already known.
+    assertInside: () => {
+      if (!strict || kinds.size === 0) return
+      const list = [...kinds.values()].map(
+        ({ command, collection }) => `${command} on "${collection}"`,
+      )
+      throw new Error(
+        `It wrote outside its transaction, which strict forbids: ${list.join(', ')}. ` +
+          'Those writes stay; the transaction is not committed',
+      )
+    },
   }
 }

@@ -7,7 +7,10 @@
 
 /** What a kit hands over once (`config::Settings`). Every value is resolved and checked. */
 export interface Settings {
+  /** For the core's own driver: `lib/config/connection.js` makes it. */
   uri: string
+  /** Of `serverApi`; `null`: none is declared. */
+  apiVersion: string | null
   dbName: string
   /** Absolute path. */
   migrationsDir: string
@@ -18,10 +21,13 @@ export interface Settings {
   /** `null` is the default namespace. */
   namespace: string | null
   lockTtlSeconds: number
+  onLockLost: 'stop' | 'warn'
   strict: boolean
   useTransaction: boolean
   onInterrupted: 'retry' | 'stop'
   outOfOrder: 'allow' | 'warn' | 'error'
+  /** Are there hooks that run between two migrations (`host::Between`)? */
+  between: 'nothing' | 'hooks'
   /** Who we are, for the lock document and the entries. */
   host: string
   pid: number
@@ -92,6 +98,8 @@ export interface RunResult {
   reason: string | null
   /** Did it run in a transaction? */
   transaction: boolean
+  /** How often its body ran: 0 without one, more than 1 when its transaction was tried again. */
+  attempts: number
 }
 
 export interface Metrics {
@@ -108,6 +116,14 @@ export interface RunReport {
   waited: boolean
   waitedMs: number
   metrics: Metrics
+}
+
+/** The server that the core's connection found (`engine::Server`). */
+export interface Server {
+  transactions: boolean
+  setName: string | null
+  /** Which process answered, in hexadecimal; of a router nothing. */
+  process: string | null
 }
 
 /** One import (`config::import::ImportRequest`). */
@@ -172,6 +188,8 @@ export interface Holder {
   /** The server's clock when this was read. */
   now: number
   ttlMs: number | null
+  /** Renewals so far. */
+  beats: number | null
   /** Would the next acquire get the lock? */
   expired: boolean
 }
@@ -252,9 +270,9 @@ export interface BodyCall {
   fence: Buffer | null
 }
 
-/** How a body ended (`host::BodyReply`). `durationMs` is the body alone, without the commit. */
+/** How a body ended (`host::BodyReply`). `durationMs` is its last attempt, without the commit. */
 export type BodyReply =
-  | { outcome: 'done'; durationMs: number }
+  | { outcome: 'done'; durationMs: number; attempts: number }
   | { outcome: 'threw'; durationMs: number; error: HostError }
   /** The settle command matched nothing: someone else moved the entry. Rolled back. */
   | { outcome: 'conflict'; durationMs: number }
@@ -310,7 +328,10 @@ export type Event =
       durationMs: number
       batch: number | null
       transaction: boolean
+      attempts: number
     }
+  /** Told by the host: the body begins once more. `attempt` counts from 2, `reason` ended the last. */
+  | { type: 'transactionRetried'; name: string; attempt: number; reason: string }
   | {
       type: 'migrationMarked'
       name: string

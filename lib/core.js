@@ -4,15 +4,15 @@
  * Promises: a missing binary is an error that says so; a reply of the core is its value, or the error
  * that its failure stands for.
  */
+import { createRequire } from 'node:module'
 import { DependencyMissingError } from './errors.js'
-import { fromFailure } from './failure.js'
 
 /** @import * as contract from './contract.d.ts' */
 /** @import { Causes } from './thrown.js' */
 
 /**
  * @typedef {object} Core
- * @property {() => Promise<contract.Reply<{ transactions: boolean }>>} connect
+ * @property {() => Promise<contract.Reply<contract.Server>>} connect
  * @property {() => Promise<contract.Reply<contract.StatusReport>>} status
  * @property {() => Promise<contract.Reply<contract.Holder | null>>} lock
  * @property {(owner: string | null) => Promise<contract.Reply<contract.Holder | null>>} forceRelease
@@ -23,7 +23,8 @@ import { fromFailure } from './failure.js'
  * @property {(request: contract.ImportRequest, host: contract.Host)
  *   => Promise<contract.Reply<contract.ImportReport>>} import the host only hears events
  * @property {() => void} cancel tells the run that is under way to end
- * @property {(json: boolean) => void} commandLine handles signals off the event loop; not for apps
+ * @property {(frame?: string) => void} commandLine handles signals off the event loop, and fills the
+ *   frame of the JSON document when that is blocked; not for apps
  * @property {(patienceMs: number) => void} abandon gives the lock back before the process ends; blocks
  * @property {() => Promise<void>} disconnect
  */
@@ -36,7 +37,7 @@ import { fromFailure } from './failure.js'
  * @returns {Promise<Core>}
  */
 export async function openCore(settings) {
-  const { Core } = await loadAddon()
+  const { Core } = loadAddon()
   const core = new Core(JSON.stringify(settings))
   return {
     connect: async () => JSON.parse(await core.connect()),
@@ -50,7 +51,7 @@ export async function openCore(settings) {
     import: async (request, host) =>
       JSON.parse(await core.import(JSON.stringify(request), dispatcher(host))),
     cancel: () => core.cancel(),
-    commandLine: (json) => core.commandLine(json),
+    commandLine: (frame) => core.commandLine(frame),
     abandon: (patienceMs) => core.abandon(patienceMs),
     disconnect: () => core.disconnect(),
   }
@@ -103,10 +104,13 @@ async function dispatch(host, kind, json, [settle = null, fence = null]) {
   }
 }
 
-/** @returns {Promise<any>} */
-async function loadAddon() {
+const require = createRequire(import.meta.url)
+
+/** @returns {any} */
+function loadAddon() {
   try {
-    return await import('./native/index.js')
+    // An import would first search this long file for what it exports.
+    return require('./native/index.js')
   } catch (error) {
     const platform = `${process.platform}-${process.arch}`
     const reason = reasonOf(error)
@@ -123,24 +127,32 @@ async function loadAddon() {
   }
 }
 
+/** The loader tries a few names; a longer chain is a loop. */
+const MAX_TRIED = 20
+
 /**
- * The loader tries one name after the other; the last thing it met says most.
+ * The loader looks for a file of a clone first, then for the package of this platform. Of an installed
+ * package only the latter says anything: it is missing, or can't be loaded on this system.
  * @param {unknown} error
  */
 function reasonOf(error) {
-  let innermost = error
-  while (innermost instanceof Error && innermost.cause instanceof Error) innermost = innermost.cause
-  const message = innermost instanceof Error ? innermost.message : String(innermost)
-  return message.split('\n')[0]
+  const messages = []
+  for (let tried = error; tried instanceof Error && messages.length < MAX_TRIED; ) {
+    messages.push(tried.message.split('\n')[0])
+    tried = tried.cause
+  }
+  const told = messages.slice(1).filter((message) => !message.includes("'./"))
+  return told.at(-1) ?? messages.at(-1) ?? String(error)
 }
 
 /**
  * @template T
  * @param {contract.Reply<T>} reply
  * @param {Causes} causes
- * @returns {T}
+ * @returns {Promise<T>}
  */
-export function unwrap(reply, causes) {
+export async function unwrap(reply, causes) {
   if (reply.ok) return reply.value
+  const { fromFailure } = await import('./failure.js')
   throw fromFailure(reply.error, causes, reply.results)
 }

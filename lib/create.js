@@ -170,13 +170,13 @@ async function builtInTemplate(dir, extension) {
 }
 
 const ESM_TEMPLATE = `/** @param {import('mongo-migrate-kit').MigrationContext} context */
-export async function up({ db }) {
-  // await db.collection('users').updateMany({}, { $set: { active: true } })
+export async function up({ db, session }) {
+  // await db.collection('users').updateMany({}, { $set: { active: true } }, { session })
 }
 
 /** @param {import('mongo-migrate-kit').MigrationContext} context */
-export async function down({ db }) {
-  // await db.collection('users').updateMany({}, { $unset: { active: '' } })
+export async function down({ db, session }) {
+  // await db.collection('users').updateMany({}, { $unset: { active: '' } }, { session })
 }
 `
 
@@ -186,11 +186,11 @@ const CJS_TEMPLATE = ESM_TEMPLATE.replaceAll('export async function', 'async fun
 
 const TS_TEMPLATE = `import type { MigrationContext } from 'mongo-migrate-kit'
 
-export async function up({ db }: MigrationContext): Promise<void> {
-  // await db.collection('users').updateMany({}, { $set: { active: true } })
+export async function up({ db, session }: MigrationContext): Promise<void> {
+  // await db.collection('users').updateMany({}, { $set: { active: true } }, { session })
 }
 
-export async function down({ db }: MigrationContext): Promise<void> {
-  // await db.collection('users').updateMany({}, { $unset: { active: '' } })
+export async function down({ db, session }: MigrationContext): Promise<void> {
+  // await db.collection('users').updateMany({}, { $unset: { active: '' } }, { session })
 }
 `

@@ -5,17 +5,16 @@
  * make carries the core's `appName` and gives up on an unreachable server before the lock is asked
  * for. It does not check what the URI means: the driver does.
  */
-import { createRequire } from 'node:module'
-import { join } from 'node:path'
-import { ConnectionFailedError, DependencyMissingError } from './errors.js'
+import { driverOf, findDrivers } from './driver-copies.js'
+import { ConfigInvalidError, ConnectionFailedError, DependencyMissingError } from './errors.js'
+import { countOperations } from './monitor.js'
 import { redact, redactUri } from './redact.js'
 import { describeThrown } from './thrown.js'
 
 /** @import { Db, MongoClient, MongoClientOptions } from 'mongodb' */
 /** @import { MmkConfig } from '../index.d.ts' */
+/** @import { Driver } from './driver-copies.js' */
 /** @import { Causes } from './thrown.js' */
-
-/** @typedef {typeof import('mongodb')} Driver */
 
 /**
  * @typedef {object} Connection
@@ -23,27 +22,58 @@ import { describeThrown } from './thrown.js'
  * @property {Db} db
  * @property {Driver} driver the one that the client belongs to: BSON classes must match
  * @property {boolean} ours may we close it?
+ * @property {boolean} monitored does it tell of its commands?
+ * @property {() => number} openOperations how many are under way; 0 on a client that isn't ours
  */
 
 /** Below the 10 s after which an unreachable server must have been reported. */
 const CONNECT_TIMEOUT_MS = 8000
 
 /**
- * @param {Readonly<MmkConfig>} config
- * @param {string} appName
- * @param {Causes} causes
+ * @typedef {object} Wanted
+ * @property {Readonly<MmkConfig>} config
+ * @property {string} appName
+ * @property {boolean} monitored does our client tell of its commands? Every reply is parsed for it
+ * @property {Causes} causes
+ */
+
+/**
+ * @param {Wanted} wanted
  * @returns {Promise<Connection>}
  */
-export async function connectDriver(config, appName, causes) {
+export async function connectDriver({ config, appName, monitored, causes }) {
   const theirs = config.client ?? (await mongooseClient(config.mongoose))
   const candidates = findDrivers(config)
+  const driver = theirs ? driverOf(theirs, candidates) : candidates[0]
+  const client = theirs ?? makeClient(driver, { config, appName, monitored, causes })
   try {
-    const driver = theirs ? driverOf(theirs, candidates) : candidates[0]
-    const client = theirs ?? new driver.MongoClient(config.uri, clientOptions(config, appName))
+    const openOperations = theirs ? () => 0 : countOperations(client)
     await connectOrClose(client, !theirs)
-    return { client, db: client.db(config.dbName), driver, ours: !theirs }
+    const db = client.db(config.dbName)
+    return { client, db, driver, ours: !theirs, monitored: !theirs && monitored, openOperations }
   } catch (error) {
     throw connectionFailed(config, error, causes)
+  }
+}
+
+/**
+ * What this version of the driver can't read, it says before it connects.
+ * @param {Driver} driver
+ * @param {Wanted} wanted
+ */
+function makeClient(driver, { config, appName, monitored, causes }) {
+  try {
+    return new driver.MongoClient(config.uri, clientOptions(config, appName, monitored))
+  } catch (error) {
+    const { message } = describeThrown(error, causes)
+    throw new ConfigInvalidError(
+      `The MongoDB driver of this app does not take uri and mongoClientOptions: ${message}`,
+      {
+        context: { cause: message, uri: redactUri(config.uri) },
+        hint: 'Change them, or the version of the mongodb package',
+        cause: error,
+      },
+    )
   }
 }
 
@@ -54,6 +84,9 @@ export async function connectDriver(config, appName, causes) {
 async function connectOrClose(client, ours) {
   try {
     await client.connect()
+    // Handshakes are never compressed: a package that is missing for it shows in the first command.
+    const compressed = ours && client.options.compressors.some((name) => name !== 'none')
+    if (compressed) await client.db('admin').command({ ping: 1 })
   } catch (error) {
     if (ours) await client.close().catch(() => {})
     throw error
@@ -74,56 +107,16 @@ async function mongooseClient(mongoose) {
 }
 
 /**
- * Every copy of the driver that may be meant, the app's own first.
- * @param {Readonly<MmkConfig>} config
- * @returns {Driver[]}
- */
-function findDrivers({ migrationsDir, mongoose }) {
-  const places = [join(migrationsDir, '_'), join(process.cwd(), '_'), import.meta.url]
-  const found = places.map(requireDriver).filter((driver) => driver !== null)
-  if (mongoose?.mongo?.MongoClient) found.push(mongoose.mongo)
-  if (found.length > 0) return found
-  throw new DependencyMissingError('The MongoDB driver is not installed', {
-    context: { package: 'mongodb', searched: places.slice(0, 2) },
-    hint: 'npm install mongodb',
-  })
-}
-
-/**
- * @param {string} from
- * @returns {Driver | null}
- */
-function requireDriver(from) {
-  const require = createRequire(from)
-  try {
-    require.resolve('mongodb')
-  } catch {
-    return null
-  }
-  return require('mongodb')
-}
-
-/**
- * A client of the user's may come from a copy that only the app can resolve; it is loaded, though.
- * @param {MongoClient} client
- * @param {Driver[]} candidates
- */
-function driverOf(client, candidates) {
-  const { cache } = createRequire(import.meta.url)
-  const loaded = Object.keys(cache)
-    .filter((path) => /[\\/]mongodb[^\\/]*[\\/]lib[\\/]index\.js$/.test(path))
-    .map((path) => cache[path]?.exports)
-  const all = [...candidates, ...loaded].filter((driver) => driver?.MongoClient)
-  return all.find(({ MongoClient }) => client instanceof MongoClient) ?? candidates[0]
-}
-
-/**
  * @param {Readonly<MmkConfig>} config
  * @param {string} appName
+ * @param {boolean} monitored
  * @returns {MongoClientOptions}
  */
-function clientOptions({ uri, mongoClientOptions = {} }, appName) {
-  const { appname, ...theirs } = /** @type {Record<string, unknown>} */ (mongoClientOptions)
+function clientOptions({ uri, mongoClientOptions = {} }, appName, monitored) {
+  // The driver takes names in any case, and of two spellings the later.
+  const theirs = Object.fromEntries(
+    Object.entries(mongoClientOptions).filter(([name]) => name.toLowerCase() !== 'appname'),
+  )
   /** @param {string} name */
   const timeout = (name) => {
     const set = new RegExp(`[?&]${name}=`, 'i').test(uri)
@@ -133,6 +126,7 @@ function clientOptions({ uri, mongoClientOptions = {} }, appName) {
     ...timeout('serverSelectionTimeoutMS'),
     ...timeout('connectTimeoutMS'),
     ...theirs,
+    ...(monitored && { monitorCommands: true }),
     appName,
   }
 }
@@ -143,7 +137,16 @@ function clientOptions({ uri, mongoClientOptions = {} }, appName) {
  * @param {Causes} causes
  */
 function connectionFailed({ uri, dbName }, error, causes) {
-  const { message } = describeThrown(error, causes)
+  const { name, message } = describeThrown(error, causes)
+  if (name === 'MongoMissingDependencyError') {
+    return new DependencyMissingError(
+      `The MongoDB driver of this app lacks a package: ${message}`,
+      {
+        context: { cause: message },
+        cause: error,
+      },
+    )
+  }
   const reason = redact(message)
   return new ConnectionFailedError(`Could not connect to MongoDB: ${reason}`, {
     context: { cause: reason, uri: redactUri(uri), dbName },

@@ -3,29 +3,32 @@
  *
  * Promises: every failure is one of our errors.
  */
+import { cautions, warning } from './cautions.js'
 import { closing } from './closing.js'
 import { resolveConfig, toSettings } from './config/index.js'
 import { openCore, unwrap } from './core.js'
 import { isMmkError, MigrationsDirNotFoundError, RunCancelledError } from './errors.js'
-import { createHost } from './host.js'
+import { lateHost } from './late-host.js'
 import { createLogger } from './logger.js'
 import { redactUri } from './redact.js'
 import { createReporter, nothingText, rehearsalText } from './reporter.js'
 import { createCauses } from './thrown.js'
 
-/** @import { Event, Holder, Reply, RunReport, RunRequest, StatusRow } from './contract.d.ts' */
+/** @import { Event, Holder, Reply, RunReport, RunRequest } from './contract.d.ts' */
+/** @import { StatusReport, StatusRow } from './contract.d.ts' */
 /** @import { MigratorKitOptions, MmkConfig, MmkEvent, MmkLogger } from '../index.d.ts' */
 /** @import { Resolved } from './config/index.js' */
 /** @import { Core } from './core.js' */
 /** @import { Causes } from './thrown.js' */
 
-/** Under this, a failover of the server can outlast the lease. */
-const SHORT_TTL_SECONDS = 15
-const DEFAULT_LOCK_COLLECTION = '_mmk_locks'
-
 /**
- * `onCore` is for the command line, which hands over its signals.
- * @typedef {MigratorKitOptions & { onCore?: (core: Core) => void }} KitOptions
+ * The functions are for the command line, which hands over its signals and tells in JSON what a run
+ * or a look at the state came to.
+ * @typedef {MigratorKitOptions & {
+ *   onCore?: (core: Core) => void
+ *   onEvent?: (event: Event) => void
+ *   onReport?: (report: RunReport | StatusReport) => void
+ * }} KitOptions
  */
 
 /**
@@ -34,6 +37,7 @@ const DEFAULT_LOCK_COLLECTION = '_mmk_locks'
  * @property {MmkLogger | null} logger
  * @property {(event: Event) => void} report
  * @property {Core} core
+ * @property {KitOptions['onReport']} [onReport]
  */
 
 /**
@@ -41,29 +45,25 @@ const DEFAULT_LOCK_COLLECTION = '_mmk_locks'
  * @param {KitOptions} options
  * @returns {Promise<Engine>}
  */
-export async function openEngine(argument, { configPath, flags, progress, onCore }) {
+export async function openEngine(argument, options) {
+  const { configPath, flags, progress, onCore, onEvent, onReport } = options
   const resolved = await resolveConfig({ argument, flags, configPath })
   const { config, warnings } = resolved
   const logger = config.logger === undefined ? createLogger() : config.logger
-  const report = createReporter({ logger, progress })
+  const log = createReporter({ logger, progress })
+  const report = (/** @type {Event} */ event) => {
+    log(event)
+    onEvent?.(event)
+  }
   for (const message of warnings) report(warning('CONFIG', message))
   const core = await openCore(toSettings(config))
   onCore?.(core)
-  return { resolved, logger, report, core }
-}
-
-/**
- * @param {string} code
- * @param {string} message
- * @returns {Event}
- */
-function warning(code, message) {
-  return { type: 'warning', code, message, context: {} }
+  return { resolved, logger, report, core, onReport }
 }
 
 /** @param {Engine} engine */
 export async function connect(engine) {
-  replyValue(engine, await engine.core.connect())
+  return replyValue(engine, await engine.core.connect())
 }
 
 /**
@@ -72,14 +72,17 @@ export async function connect(engine) {
  * @param {Engine} engine
  * @param {Reply<T>} reply
  * @param {Causes} [causes]
- * @returns {T}
+ * @returns {Promise<T>}
  */
-export function replyValue({ resolved: { config } }, reply, causes = createCauses()) {
+export async function replyValue({ resolved: { config } }, reply, causes = createCauses()) {
   try {
-    return unwrap(reply, causes)
+    return await unwrap(reply, causes)
   } catch (error) {
     if (isMmkError(error) && error.code === 'CONNECTION_FAILED') {
-      Object.assign(error.context, { uri: redactUri(config.uri), dbName: config.dbName })
+      Object.assign(error.context, {
+        uri: redactUri(config.lockUri ?? config.uri),
+        dbName: config.dbName,
+      })
     }
     throw error
   }
@@ -96,7 +99,8 @@ export async function run(engine, request, signal) {
   const { config } = engine.resolved
   const causes = createCauses()
   const fresh = request.command === 'redo'
-  const host = createHost({ config, logger, causes, emit: report, fresh })
+  const server = async () => replyValue(engine, await core.connect(), causes)
+  const host = lateHost({ config, logger, causes, emit: report, fresh, server })
   for (const event of cautions(config)) host.emit(event)
   const result = await closing(
     () =>
@@ -106,6 +110,7 @@ export async function run(engine, request, signal) {
     () => host.close(),
     report,
   )
+  engine.onReport?.(result)
   if (result.results.length === 0) logger?.info(nothingText(request.command))
   return result
 }
@@ -119,8 +124,8 @@ export async function rehearse(engine, request) {
   const { core, logger, report } = engine
   const causes = createCauses()
   const { config } = engine.resolved
-  const host = createHost({ config, logger, causes, emit: report })
-  const rows = replyValue(engine, await core.rehearse(request, host), causes)
+  const host = lateHost({ config, logger, causes, emit: report })
+  const rows = await replyValue(engine, await core.rehearse(request, host), causes)
   logger?.info(rehearsalText(request.command, rows.length))
   return rows
 }
@@ -149,31 +154,15 @@ export async function cancellable(core, signal, work) {
 }
 
 /**
- * What is worth saying at every run.
- * @param {Readonly<MmkConfig>} config
- * @returns {Event[]}
- */
-export function cautions({ lockTTLSeconds, lockCollection }) {
-  const events = []
-  if (lockTTLSeconds < SHORT_TTL_SECONDS) {
-    const message = `lockTTLSeconds is ${lockTTLSeconds}: a failover of the server can outlast the lock`
-    events.push(warning('SHORT_LOCK_TTL', message))
-  }
-  if (lockCollection !== DEFAULT_LOCK_COLLECTION) {
-    const message = `lockCollection is "${lockCollection}": this run takes no turns with runs that use "${DEFAULT_LOCK_COLLECTION}"`
-    events.push(warning('LOCK_COLLECTION', message))
-  }
-  return events
-}
-
-/**
  * @param {Engine} engine
  * @param {{ requireDirectory?: boolean }} [options]
  * @returns {Promise<StatusRow[]>}
  */
 export async function status(engine, { requireDirectory } = {}) {
   const { config } = engine.resolved
-  const { rows, directoryFound } = replyValue(engine, await engine.core.status())
+  const found = await replyValue(engine, await engine.core.status())
+  engine.onReport?.(found)
+  const { rows, directoryFound } = found
   if (directoryFound) return rows
   const message = `The migrations directory does not exist: ${config.migrationsDir}`
   if (requireDirectory) {

@@ -8,6 +8,17 @@ import { redact, redactData } from './redact.js'
 
 /** @import { ErrorDetails, MmkErrorCode } from '../index.d.ts' */
 
+/**
+ * Where errors are explained: in the package itself, so that it can be read in a container without a
+ * network, in the version that runs. From the folder of the app that has us installed.
+ */
+export const DOCS = 'node_modules/mongo-migrate-kit/docs/errors.md#'
+
+/** @param {string} code */
+export function docsUrl(code) {
+  return DOCS + code.toLowerCase()
+}
+
 export class MmkError extends Error {
   /**
    * @param {MmkErrorCode} code
@@ -20,6 +31,7 @@ export class MmkError extends Error {
     this.code = code
     this.context = redactData(details.context ?? {})
     this.hint = details.hint ? redact(details.hint) : null
+    this.docsUrl = docsUrl(code)
     this.certainty = details.certainty ?? 'known'
     /** @type {import('../index.d.ts').MmkError[]} */
     this.suppressed = [...(details.suppressed ?? [])]
@@ -101,6 +113,7 @@ export const HookFailedError = defineError('HookFailedError', 'HOOK_FAILED')
 export const AlreadyAppliedError = defineError('AlreadyAppliedError', 'ALREADY_APPLIED')
 export const NotAppliedError = defineError('NotAppliedError', 'NOT_APPLIED')
 export const ForeignChangelogError = defineError('ForeignChangelogError', 'FOREIGN_CHANGELOG')
+export const NamespaceIndexError = defineError('NamespaceIndexError', 'NAMESPACE_INDEX')
 export const ImportTargetNotEmptyError = defineError(
   'ImportTargetNotEmptyError',
   'IMPORT_TARGET_NOT_EMPTY',

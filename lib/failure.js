@@ -5,8 +5,10 @@
  * crossed the core comes back as the same object.
  */
 import { errorOf, isMmkError } from './errors.js'
+import { explain } from './explain.js'
 import { busyLockText, executionFailureText, joinText } from './messages.js'
 import { lockInfo } from './shapes.js'
+import { suggestName } from './suggest.js'
 
 /** @import { Failure, RunResult } from './contract.d.ts' */
 /** @import { MmkError } from './errors.js' */
@@ -27,10 +29,23 @@ export function fromFailure(failure, causes, results = []) {
     return kept
   }
   const { message, context } = describe(failure, results)
-  const { hint, certainty } = failure
+  const { certainty } = failure
+  const hint = explanation(failure, kept) ?? hintOf(failure)
   const details = { context, hint, certainty, suppressed }
   const withCause = failure.causeId === null ? details : { ...details, cause: kept }
   return errorOf(failure.code, message, withCause)
+}
+
+/**
+ * What the server meant by refusing an operation of a body, where it is about transactions.
+ * @param {Failure} failure
+ * @param {unknown} thrown
+ */
+function explanation({ code, context }, thrown) {
+  if (code !== 'MIGRATION_EXECUTION_FAILED') return null
+  const { attempts, caught } = /** @type {any} */ (context.details ?? {})
+  const transaction = context.transaction === true
+  return explain(thrown, { name: String(context.name), transaction, attempts, caught })
 }
 
 /**
@@ -41,6 +56,13 @@ export function fromFailure(failure, causes, results = []) {
  */
 function isOurs(kept, failure) {
   return isMmkError(kept) && kept.code === failure.code && kept.message === failure.message
+}
+
+/** @param {Failure} failure */
+function hintOf({ code, hint, context: { filename, available } }) {
+  if (code !== 'MIGRATION_FILE_NOT_FOUND' || !Array.isArray(available)) return hint
+  const meant = suggestName(String(filename), available)
+  return meant === null ? hint : `did you mean "${meant}"?`
 }
 
 /**
@@ -58,8 +80,9 @@ function describe(failure, results) {
     return { message: joinText(busyLockText(context.holder)), context }
   }
   if (code === 'MIGRATION_EXECUTION_FAILED') {
-    const { location } = context.details ?? {}
+    const { location, attempts } = context.details ?? {}
     if (location !== undefined) context.location = location
+    if (attempts !== undefined) context.attempts = attempts
     const applied = results.filter((result) => result.status !== 'skipped')
     return { message: executionMessage(message, context, applied), context }
   }

@@ -5,15 +5,18 @@
  * `causeId`; the client that it made is closed by `close`, the user's own never. One host serves one
  * run.
  */
-import { isLatest, runBody } from './body.js'
+import { runBody } from './body.js'
 import { createContext } from './context.js'
+import { refuseOtherDeployment } from './deployment.js'
 import { connectDriver } from './driver.js'
-import { InvalidArgumentError, isMmkError, LockLostError, MmkError } from './errors.js'
+import { MmkError } from './errors.js'
 import { fromFailure } from './failure.js'
+import { fencingFields } from './fencing.js'
 import { runHook } from './hooks.js'
-import { loadMigration, locateFile } from './modules.js'
+import { loadAll } from './loading.js'
+import { emitSafely, reported } from './reported.js'
 import { escapeLines } from './text.js'
-import { describeOurs, describeThrown } from './thrown.js'
+import { describeOurs } from './thrown.js'
 
 /** @import * as core from './contract.d.ts' */
 /** @import { MigrationDefinition, MmkConfig, MmkLogger } from '../index.d.ts' */
@@ -26,6 +29,7 @@ import { describeOurs, describeThrown } from './thrown.js'
  * @property {MmkLogger | null} logger
  * @property {Causes} causes
  * @property {(event: core.Event) => void} emit
+ * @property {() => Promise<core.Server>} [server] what the core's own connection leads to
  * @property {boolean} [fresh] load files anew, whatever this process has loaded before
  */
 
@@ -34,6 +38,8 @@ import { describeOurs, describeThrown } from './thrown.js'
  * @property {Map<string, MigrationDefinition>} migrations
  * @property {AbortController} controller
  * @property {Connection | null} connection
+ * @property {Connection | null} retired
+ * @property {string} appName
  */
 
 /**
@@ -42,57 +48,33 @@ import { describeOurs, describeThrown } from './thrown.js'
  */
 export function createHost(setting) {
   /** @type {Run} */
-  const run = { migrations: new Map(), controller: new AbortController(), connection: null }
+  const run = {
+    migrations: new Map(),
+    controller: new AbortController(),
+    connection: null,
+    retired: null,
+    appName: '',
+  }
   return {
-    load: (names) => loadAll(names, setting, run),
+    load: (names) => loadAll(names, setting, run.migrations),
     connect: ({ appName }) =>
       reported(setting.causes, async () => {
-        run.connection = await connectDriver(setting.config, appName, setting.causes)
+        const wishes = [...run.migrations.values()].map(({ useTransaction }) => useTransaction)
+        const monitored = wishes.some((wish) => wish ?? setting.config.useTransaction)
+        run.appName = appName
+        run.connection = await connectDriver({ ...setting, appName, monitored })
+        const apart = setting.config.lockUri !== undefined || !run.connection.ours
+        if (apart && setting.server) await refuseOtherDeployment(run.connection.db, setting.server)
       }),
     run: (call) => runMigration(call, setting, run),
     hook: (call) => reported(setting.causes, () => callHook(call, setting, run)),
     abort: (reason) => {
       run.controller.abort(fromFailure(reason, setting.causes))
-      closeOurs(run).catch(() => {})
+      // Who is only told to end may finish what he is about; who has lost the lock may not.
+      if (reason.code !== 'RUN_CANCELLED') closeOurs(run).catch(() => {})
     },
     emit: (event) => emitSafely(event, setting),
     close: () => closeOurs(run),
-  }
-}
-
-/**
- * @param {string[]} names
- * @param {Setting} setting
- * @param {Run} run
- */
-async function loadAll(names, { config, causes, fresh }, { migrations }) {
-  /** @type {core.ModuleFacts[]} */
-  const facts = []
-  for (const name of names) {
-    try {
-      const migration = await loadMigration(await locateFile(config.migrationsDir, name), { fresh })
-      migrations.set(name, migration)
-      facts.push(factsOf(name, migration))
-    } catch (error) {
-      facts.push({ ok: false, name, error: hostError(error, causes) })
-    }
-  }
-  return facts
-}
-
-/**
- * @param {string} name
- * @param {MigrationDefinition} migration
- * @returns {core.ModuleFacts}
- */
-function factsOf(name, { down, useTransaction, description, onInterrupted }) {
-  return {
-    ok: true,
-    name,
-    down: down !== undefined,
-    useTransaction: useTransaction ?? null,
-    description: description || null,
-    onInterrupted: onInterrupted ?? null,
   }
 }
 
@@ -104,47 +86,53 @@ function factsOf(name, { down, useTransaction, description, onInterrupted }) {
  */
 async function runMigration(call, setting, run) {
   const { name, direction, settle, fence } = call
-  const { connection, controller, migrations } = run
-  const body = migrations.get(name)?.[direction]
+  const { config, causes } = setting
+  const body = run.migrations.get(name)?.[direction]
+  let { connection } = run
   if (!connection || !body) {
     const error = new MmkError('INTERNAL', `${name} was run before it was loaded and connected`)
-    return { outcome: 'threw', durationMs: 0, error: describeOurs(error, setting.causes) }
+    return { outcome: 'threw', durationMs: 0, error: describeOurs(error, causes) }
   }
+  if (settle !== null && connection.ours && !connection.monitored) {
+    const reply = await reported(causes, () => reconnect(setting, run))
+    if (!reply.ok) return { outcome: 'threw', durationMs: 0, error: reply.error }
+    connection = run.connection ?? connection
+  }
+  const { client } = connection
+  const fields = { ...commonFields(setting, run, connection), ...fencingFields(call, connection) }
   return runBody(
     {
+      name,
       settle,
       fence,
-      signal: controller.signal,
+      signal: run.controller.signal,
+      strict: config.strict,
+      retryTimeoutMs: config.transactionRetryTimeoutMs,
+      lockCollection: config.lockCollection,
+      tell: (event) => emitSafely(event, setting),
       run: (session) => {
-        const fencing = fencingFields(call, connection)
-        const own = { ...commonFields(setting, run, connection), ...fencing, name, direction }
+        const own = { ...fields, name, direction }
         const context = createContext(session ? { ...own, session } : own)
-        return body(context, connection.client)
+        return body(context, client)
       },
     },
     connection,
-    setting.causes,
+    causes,
   )
 }
 
 /**
- * What lets a body's own transactions fail once a later run has begun.
- * @param {core.BodyCall} call
- * @param {Connection} connection
+ * Files may become pending, and be the first to want a transaction, after the connection was made.
+ * @param {Setting} setting
+ * @param {Run} run
  */
-function fencingFields({ fence, fencingToken }, connection) {
-  return {
-    fencingToken,
-    /** @param {import('mongodb').ClientSession} session */
-    fence: async (session) => {
-      if (!session?.inTransaction()) {
-        throw new InvalidArgumentError('fence() needs a session with a transaction that is open')
-      }
-      if (fence && !(await isLatest(fence, session, connection))) {
-        throw new LockLostError('A later run has begun: this transaction must not commit')
-      }
-    },
-  }
+async function reconnect(setting, run) {
+  const { connection, appName, controller } = run
+  run.connection = await connectDriver({ ...setting, appName, monitored: true })
+  // A hook may have kept the first one, so both last as long as the run.
+  run.retired = connection
+  if (controller.signal.aborted) await closeOurs(run)
+  controller.signal.throwIfAborted()
 }
 
 /**
@@ -175,46 +163,9 @@ async function callHook(call, setting, run) {
   await runHook(call, hooks, context, setting.causes)
 }
 
-/**
- * @param {Causes} causes
- * @param {() => Promise<unknown>} work
- * @returns {Promise<core.HostReply>}
- */
-async function reported(causes, work) {
-  try {
-    await work()
-    return { ok: true }
-  } catch (error) {
-    return { ok: false, error: hostError(error, causes) }
-  }
-}
-
-/**
- * @param {unknown} error
- * @param {Causes} causes
- */
-function hostError(error, causes) {
-  return isMmkError(error) ? describeOurs(error, causes) : describeThrown(error, causes)
-}
-
-/**
- * Watchers can't stop a run: what they throw has nowhere to go.
- * @param {core.Event} event
- * @param {Setting} setting
- */
-function emitSafely(event, { emit, config }) {
-  for (const watcher of [emit, config.onEvent]) {
-    try {
-      watcher?.(event)
-    } catch {
-      // Promised in the types of `onEvent`.
-    }
-  }
-}
-
 /** @param {Run} run */
 async function closeOurs(run) {
-  const { connection } = run
-  run.connection = null
-  if (connection?.ours) await connection.client.close()
+  const { connection, retired } = run
+  run.connection = run.retired = null
+  for (const each of [connection, retired]) if (each?.ours) await each.client.close()
 }

@@ -9,8 +9,8 @@
  */
 import { readFile } from 'node:fs/promises'
 import { dirname, extname, join } from 'node:path'
+import { locationOf } from './location.js'
 import { currentUrl } from './module-cache.js'
-import { locationOf } from './thrown.js'
 
 /**
  * @typedef {{ ok: true, exports: any }

@@ -5,10 +5,12 @@
  * Promises: every document that became no entry is named or counted. It reads no document itself;
  * the formats are the core's (`src/import`).
  */
+
+import { cautions } from './cautions.js'
 import { showValue } from './config/problems.js'
-import { cancellable, cautions, replyValue } from './engine.js'
+import { cancellable, replyValue } from './engine.js'
 import { InvalidArgumentError } from './errors.js'
-import { createHost } from './host.js'
+import { lateHost } from './late-host.js'
 import { escapeText } from './text.js'
 import { createCauses } from './thrown.js'
 
@@ -31,7 +33,7 @@ export async function importHistory(engine, options = {}) {
   const { config } = engine.resolved
   const request = importRequest(options)
   const causes = createCauses()
-  const host = createHost({ config, logger, causes, emit: report })
+  const host = lateHost({ config, logger, causes, emit: report })
   if (!request.dryRun) for (const event of cautions(config)) host.emit(event)
   const found = await cancellable(core, options.signal, async () => {
     return replyValue(engine, await core.import(request, host), causes)

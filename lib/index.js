@@ -29,6 +29,7 @@ export {
   MigrationOutOfOrderError,
   MigrationsDirNotFoundError,
   MmkError,
+  NamespaceIndexError,
   NotAppliedError,
   OutcomeUnknownError,
   RunCancelledError,

@@ -1,15 +1,20 @@
 /**
  * Writes a first config file and makes the migrations directory.
  *
- * Promises: what it writes loads in that project without a warning, every value is quoted, and an
- * existing config file (of any format) is left alone unless `force` says otherwise.
+ * Promises: it asks nothing; what can be found out (the module system, whether TypeScript is in use,
+ * what migrate-mongo was told) is found out. What it writes loads in that project without a warning,
+ * every value is quoted, and an existing config file (of any format) is left alone unless `force`
+ * says otherwise.
  */
 import { access, mkdir, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { ConfigFileExistsError, InvalidArgumentError } from './errors.js'
+import { readMigrateMongoConfig } from './migrate-mongo-config.js'
 import { usesEsModules } from './package-type.js'
 
-/** @typedef {{ uri: string, dbName: string, migrationsDir: string }} Values */
+/** @import { MigrateMongoConfig } from './migrate-mongo-config.js' */
+
+/** @typedef {{ uri: string | undefined, dbName: string | undefined, migrationsDir: string }} Values */
 
 /**
  * @typedef {{
@@ -23,7 +28,6 @@ import { usesEsModules } from './package-type.js'
 /** In the order of discovery. */
 const CONFIG_NAMES = ['ts', 'mts', 'js', 'mjs', 'cjs', 'json'].map((ext) => `mmk.config.${ext}`)
 
-/** @type {Values} */
 const DEFAULTS = {
   uri: 'mongodb://localhost:27017',
   dbName: 'my_app',
@@ -31,11 +35,55 @@ const DEFAULTS = {
 }
 
 /**
+ * @typedef {object} Initialised
+ * @property {string} path of the config file, absolute
+ * @property {MigrateMongoConfig | null} adopted the configuration that the values were taken from
+ */
+
+/**
  * @param {InitOptions} [options]
  * @returns {Promise<string>} the absolute path of the config file
  */
-export async function initConfig(options = {}) {
-  const { format = 'js', force = false, secretProvider = false, cwd = process.cwd() } = options
+export async function initConfig(options) {
+  return (await initProject(options)).path
+}
+
+/**
+ * @param {InitOptions} [options]
+ * @returns {Promise<Initialised>}
+ */
+export async function initProject(options = {}) {
+  const { force = false, secretProvider = false, cwd = process.cwd() } = options
+  const format = options.format ?? ((await usesTypeScript(cwd)) ? 'ts' : 'js')
+  refuseFormat(format, secretProvider)
+  const path = join(cwd, `mmk.config.${format}`)
+  if (!force) await refuseExisting(cwd)
+  const adopted = await readMigrateMongoConfig(cwd)
+  const values = valuesOf(options, adopted)
+  const text = configText(values, { format, secretProvider, esm: await usesEsModules(cwd) })
+  await writeConfig(path, text, force)
+  await mkdir(resolve(cwd, values.migrationsDir), { recursive: true })
+  return { path, adopted }
+}
+
+/**
+ * What migrate-mongo's file doesn't tell is left out: an example in its place would be another database,
+ * which nobody would be told of.
+ * @param {InitOptions} options
+ * @param {MigrateMongoConfig | null} adopted
+ * @returns {Values}
+ */
+function valuesOf(options, adopted) {
+  const { uri, dbName } = adopted ?? DEFAULTS
+  return {
+    uri: options.uri ?? uri ?? undefined,
+    dbName: options.dbName ?? dbName ?? undefined,
+    migrationsDir: options.migrationsDir ?? adopted?.migrationsDir ?? DEFAULTS.migrationsDir,
+  }
+}
+
+/** @param {string} format @param {boolean} secretProvider */
+function refuseFormat(format, secretProvider) {
   if (!['js', 'ts', 'json'].includes(format)) {
     throw new InvalidArgumentError(`Unknown config format "${format}": js, ts or json`, {
       context: { format },
@@ -46,28 +94,26 @@ export async function initConfig(options = {}) {
       context: { format, secretProvider },
     })
   }
-  const path = join(cwd, `mmk.config.${format}`)
-  if (!force) await refuseExisting(cwd)
-  const values = {
-    uri: options.uri ?? DEFAULTS.uri,
-    dbName: options.dbName ?? DEFAULTS.dbName,
-    migrationsDir: options.migrationsDir ?? DEFAULTS.migrationsDir,
-  }
-  const text = configText(values, { format, secretProvider, esm: await usesEsModules(cwd) })
-  await writeConfig(path, text, force)
-  await mkdir(resolve(cwd, values.migrationsDir), { recursive: true })
-  return path
+}
+
+/** @param {string} cwd */
+function usesTypeScript(cwd) {
+  return isThere(join(cwd, 'tsconfig.json'))
+}
+
+/** @param {string} path */
+function isThere(path) {
+  return access(path).then(
+    () => true,
+    () => false,
+  )
 }
 
 /** @param {string} cwd */
 async function refuseExisting(cwd) {
   for (const name of CONFIG_NAMES) {
     const path = join(cwd, name)
-    const found = await access(path).then(
-      () => true,
-      () => false,
-    )
-    if (found) throw alreadyThere(path)
+    if (await isThere(path)) throw alreadyThere(path)
   }
 }
 
@@ -98,15 +144,17 @@ function alreadyThere(path) {
 export function configText(values, { format, secretProvider, esm }) {
   if (format === 'json') return `${JSON.stringify(values, null, 2)}\n`
   const typed = format === 'ts'
+  // A project that has its configuration in TypeScript wants its migrations in it too.
+  const keys = typed ? { ...values, createExtension: 'ts' } : values
   const head = typed ? "import type { MmkConfig } from 'mongo-migrate-kit'\n\n" : ''
   const hint = typed ? '' : "/** @type {import('mongo-migrate-kit').MmkConfigInput} */\n"
   const type = typed ? ': Partial<MmkConfig>' : ''
   const out = typed || esm ? 'export default ' : 'module.exports = '
-  if (secretProvider) return head + providerText(values, { typed, out })
-  return `${head}${hint}const config${type} = ${objectText(values)}\n\n${out}config\n`
+  if (secretProvider) return head + providerText(keys, { typed, out })
+  return `${head}${hint}const config${type} = ${objectText(keys)}\n\n${out}config\n`
 }
 
-/** @param {Values} values @param {{ typed: boolean, out: string }} shape */
+/** @param {Record<string, string | undefined>} values @param {{ typed: boolean, out: string }} shape */
 function providerText(values, { typed, out }) {
   const result = typed ? ': Promise<string>' : ''
   const promise = typed ? ': Promise<Partial<MmkConfig>>' : ''
@@ -126,9 +174,11 @@ ${out}async function config()${promise} {
 
 const CALL = 'await readUri()'
 
-/** @param {Values} values */
+/** @param {Record<string, string | undefined>} values */
 function objectText(values) {
-  const lines = Object.entries(values).map(([key, value]) => `  ${key}: ${quote(value)}`)
+  const lines = Object.entries(values).flatMap(([key, value]) =>
+    value === undefined ? [] : [`  ${key}: ${quote(value)}`],
+  )
   return `{\n${lines.join(',\n')}\n}`
 }
 

@@ -1,14 +1,12 @@
 /**
  * The public handle: the commands of the CLI as methods.
  *
- * It connects by itself on first use and holds what it opened until `disconnect`.
+ * It connects by itself on first use and holds what it opened until `disconnect`. What an app's start
+ * never asks for is loaded by the method that needs it.
  */
 import { resolveConfig } from './config/index.js'
-import { createMigration } from './create.js'
 import * as engine from './engine.js'
 import { InvalidArgumentError } from './errors.js'
-import { importHistory } from './import.js'
-import { initConfig } from './init.js'
 import { downRequest, dryRunRequest, markRequest, redoRequest, upRequest } from './requests.js'
 import { lockInfo, runResult, statusRow } from './shapes.js'
 
@@ -109,6 +107,7 @@ export class MigratorKit {
 
   /** @param {api.ImportOptions} [options] */
   async import(options) {
+    const { importHistory } = await import('./import.js')
     return importHistory(await this.#open(), options)
   }
 
@@ -154,12 +153,14 @@ export class MigratorKit {
       connects: false,
     })
     this.configFile = configFile
+    const { createMigration } = await import('./create.js')
     return createMigration(config, name, options)
   }
 
   /** @param {api.InitOptions} [options] */
   async init(options) {
     const { uri, dbName, migrationsDir } = { ...this.#argument, ...this.#options.flags }
+    const { initConfig } = await import('./init.js')
     return initConfig({ uri, dbName, migrationsDir, ...options })
   }
 

@@ -4,7 +4,7 @@
  * `info`, `success` and `dim` go to standard output, `warn` and `error` to standard error. Colour is
  * decided for each stream by itself, so a piped stdout stays plain beside a coloured stderr.
  */
-import picocolors from 'picocolors'
+import { createColors } from './colors.js'
 
 /** @import { MmkLogger } from '../index.d.ts' */
 
@@ -30,8 +30,8 @@ export function wantsColor(sink, env = process.env) {
 export function createLogger({ stdout, stderr, env } = {}) {
   const out = stdout ?? process.stdout
   const err = stderr ?? process.stderr
-  const outColors = picocolors.createColors(wantsColor(out, env))
-  const errColors = picocolors.createColors(wantsColor(err, env))
+  const outColors = createColors(wantsColor(out, env))
+  const errColors = createColors(wantsColor(err, env))
   return {
     info: (message) => void out.write(`${message}\n`),
     success: (message) => void out.write(`${outColors.green(message)}\n`),

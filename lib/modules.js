@@ -4,7 +4,7 @@
  * Promises: a migration with a function `up`, or an error of ours that names the file: exports by
  * name or in a default object, wrapped once or twice by a compiler, are the same.
  */
-import { access, readdir } from 'node:fs/promises'
+import { access, readdir, readFile } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
 import {
   MigrationFileNotFoundError,
@@ -68,12 +68,28 @@ async function loadFailure(path, { error, reason, at }) {
       context: { filepath: path },
     })
   }
+  if (await isUtf16(path)) {
+    return new MigrationLoadFailedError(`Could not load ${name}: it is UTF-16 text`, {
+      context: { filepath: path, cause: reason, encoding: 'UTF-16' },
+      hint: 'Save it as UTF-8 (older PowerShell writes UTF-16 with > and Out-File)',
+      cause: error,
+    })
+  }
   const place = at === null ? '' : ` (${escapeText(shortened(at))})`
   return new MigrationLoadFailedError(`Could not load ${name}: ${reason}${place}`, {
     context: { filepath: path, cause: reason, ...(at === null ? {} : { location: at }) },
     hint: hintFor(path, reason),
     cause: error,
   })
+}
+
+/**
+ * By its byte order mark: Node reads such a file as UTF-8, and complains of a stray character.
+ * @param {string} path
+ */
+async function isUtf16(path) {
+  const [first, second] = await readFile(path).catch(() => Buffer.alloc(0))
+  return (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)
 }
 
 /**

@@ -3,8 +3,9 @@
  *
  * Promises: credentials in a MongoDB URI never come through, however deformed the URI is (unescaped
  * `@`, `/`, `:` or blanks in the password, a wrong scheme, quotes around it); nor do the secrets that
- * travel in its query. Host names stay where a URI is well formed; where it isn't, all of it goes.
- * It does not promise to know a password that stands alone in a sentence.
+ * travel in its query. Host names stay where a URI is well formed; where it isn't, all of it goes. A
+ * secret of a configuration that this process has read is known wherever it stands, unless it could
+ * be a word. It does not promise to know any other password that stands alone in a sentence.
  */
 
 const HIDDEN = '***'
@@ -65,6 +66,7 @@ function replaceAddress(scheme, rest) {
   const shown = redactAddress(bare)
   if (shown !== null) return [shown, bare.length]
   const lastAt = rest.lastIndexOf('@')
+  if (token === '' && lastAt === -1) return ['', 0]
   const tail = /^[^\s"'`<>]*/.exec(rest.slice(lastAt + 1))?.[0] ?? ''
   return [HIDDEN, lastAt === -1 ? token.length : Math.max(token.length, lastAt + 1 + tail.length)]
 }
@@ -89,12 +91,38 @@ function redactBare(text) {
 }
 
 /**
+ * From now on these are secrets. What could be a word is not learned: it would blank out file names
+ * and sentences, and hide nothing.
+ * @param {readonly string[]} secrets
+ */
+export function learnSecrets(secrets) {
+  for (const secret of secrets) {
+    if (secret.length < SHORTEST_SECRET || !/[^a-z_-]/i.test(secret)) continue
+    known.delete(secret)
+    known.add(secret)
+  }
+  for (const oldest of known) {
+    if (known.size <= MAX_KNOWN) break
+    known.delete(oldest)
+  }
+}
+
+/** A shorter one might be part of a number or of a name. */
+const SHORTEST_SECRET = 8
+/** Of an app that connects to many databases, the latest. */
+const MAX_KNOWN = 300
+/** @type {Set<string>} in the order in which they were learned */
+const known = new Set()
+
+/**
  * Any text without the secrets in it.
  * @param {string} text
  * @returns {string}
  */
 export function redact(text) {
-  return text.split('\n').map(redactLine).join('\n')
+  let rest = text
+  for (const secret of known) rest = rest.replaceAll(secret, HIDDEN)
+  return rest.split('\n').map(redactLine).join('\n')
 }
 
 /**

@@ -40,9 +40,21 @@ function startedLines({ name, direction, rerunOf, forced }) {
 }
 
 /** @param {EventOf<'migrationFinished'>} event */
-function finishedLine({ name, status, durationMs }) {
+function finishedLine({ name, status, durationMs, transaction, attempts }) {
   const label = status === 'applied' ? '✔ Applied ' : '↩ Reverted'
-  return line('success', `${label} ${escapeText(name)}   [${durationMs}ms]`)
+  const facts = [`${durationMs}ms`]
+  if (transaction) facts.push('transaction')
+  if (attempts > 1) facts.push(`attempt ${attempts}`)
+  return line('success', `${label} ${escapeText(name)}   [${facts.join(', ')}]`)
+}
+
+/** @param {EventOf<'transactionRetried'>} event */
+function retriedLine({ name, attempt, reason }) {
+  return line(
+    'warn',
+    `⚠ Retrying  ${escapeText(name)} — its transaction was given up (${escapeText(reason)}); ` +
+      `attempt ${attempt} begins`,
+  )
 }
 
 /** @param {EventOf<'migrationSkipped'>} event */
@@ -93,9 +105,16 @@ function orphansLine({ operations }) {
   return line('warn', `⚠ Stopping what an earlier run left running on the server: ${shown}`)
 }
 
+/** Warnings with a line of their own: 1.x's words. */
+const WARNINGS = new Map([
+  ['NO_LOCK', NO_LOCK_WARNING],
+  // Said again at every renewal that a run misses which goes on without its lease.
+  ['LOCK_LOST', LOST_LOCK_WARNING],
+])
+
 /** @param {EventOf<'warning'>} event */
 function warningLine({ code, message }) {
-  return line('warn', code === 'NO_LOCK' ? NO_LOCK_WARNING : `⚠ Warning  ${escapeLines(message)}`)
+  return line('warn', WARNINGS.get(code) ?? `⚠ Warning  ${escapeLines(message)}`)
 }
 
 /**
@@ -122,6 +141,8 @@ export function eventLines(event) {
       return startedLines(event)
     case 'migrationFinished':
       return [finishedLine(event)]
+    case 'transactionRetried':
+      return [retriedLine(event)]
     case 'migrationMarked':
       return [markedLine(event)]
     case 'migrationSkipped':

@@ -41,7 +41,7 @@ export function statusRow({ durationMs, description, runId, ...row }) {
  * @param {core.RunResult} result
  * @returns {RunResult}
  */
-export function runResult({ file, status, durationMs, batch, reason, transaction }) {
+export function runResult({ file, status, durationMs, batch, reason, transaction, attempts }) {
   return {
     file,
     status,
@@ -49,6 +49,7 @@ export function runResult({ file, status, durationMs, batch, reason, transaction
     ...(batch === null || status === 'reverted' ? {} : { batch }),
     ...(reason === null ? {} : { reason }),
     transaction,
+    ...(attempts > 1 ? { attempts } : {}),
   }
 }
 

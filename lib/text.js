@@ -103,13 +103,12 @@ function twoUnits(ms, large, largeName, small, smallName) {
 }
 
 /**
- * `1 migration`, `2 migrations`.
  * @param {number} count
  * @param {string} noun
- * @returns {string}
+ * @param {string} [nouns] more than one of it
  */
-export function plural(count, noun) {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`
+export function plural(count, noun, nouns = `${noun}s`) {
+  return `${count} ${count === 1 ? noun : nouns}`
 }
 
 /**

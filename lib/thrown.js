@@ -4,8 +4,8 @@
  * Promises: the value itself is kept, by identity, under a number; describing it never throws and
  * never grows beyond a bound, even for proxies whose traps throw and getters that do.
  */
-import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
+import { locationOf, peek } from './location.js'
 import { redact, redactData } from './redact.js'
 
 /** @import { HostError } from './contract.d.ts' */
@@ -15,8 +15,8 @@ const MAX_NAME = 100
 const MAX_MESSAGE = 4000
 /** Of an `AggregateError` without a message of its own, this many are told. */
 const MAX_INNER = 3
-/** Of a stack, this much is searched for the user's file. */
-const MAX_STACK = 20_000
+/** Of a list that a thrown value carries: labels, errors within it. */
+const MAX_LISTED = 10
 
 /** @typedef {ReturnType<typeof createCauses>} Causes */
 
@@ -32,20 +32,6 @@ export function createCauses() {
     keep: (value) => values.push(value) - 1,
     /** @param {number} id */
     get: (id) => values[id],
-  }
-}
-
-/**
- * A property of something that may not want to be looked at.
- * @param {any} value
- * @param {string} key
- * @returns {any}
- */
-function peek(value, key) {
-  try {
-    return value[key]
-  } catch {
-    return undefined
   }
 }
 
@@ -99,35 +85,6 @@ function inspected(value) {
 }
 
 /**
- * Where the user's code threw: the first frame that is neither Node's, nor a package's, nor ours.
- * @param {unknown} value
- * @returns {string | null} `path:line:column`
- */
-export function locationOf(value) {
-  const stack = peek(value, 'stack')
-  if (typeof stack !== 'string') return null
-  for (const line of stack.slice(0, MAX_STACK).split('\n')) {
-    const address = /\((.*)\)$/.exec(line)?.[1] ?? line.replace(/^\s+at (?:async )?/, '')
-    const frame = /^((?:file:\/\/\/?|\/|[A-Za-z]:\\).*):(\d+):(\d+)$/.exec(address)
-    if (frame === null || /[\\/]node_modules[\\/]/.test(frame[1])) continue
-    const path = toPath(frame[1])
-    if (path !== null && !path.startsWith(OURS)) return `${path}:${frame[2]}:${frame[3]}`
-  }
-  return null
-}
-
-/** @param {string} address */
-function toPath(address) {
-  try {
-    return address.startsWith('file://') ? fileURLToPath(address.replace(/\?.*$/, '')) : address
-  } catch {
-    return null
-  }
-}
-
-const OURS = fileURLToPath(new URL('.', import.meta.url))
-
-/**
  * Facts that drivers attach, for whoever reads the event or the entry.
  * @param {unknown} value
  */
@@ -138,11 +95,43 @@ function contextOf(value) {
     const fact = peek(value, key)
     if (typeof fact === 'string' || typeof fact === 'number') context[key] = fact
   }
-  const labels = peek(value, 'errorLabels')
-  if (Array.isArray(labels)) context.errorLabels = labels.slice(0, 10).map(String)
+  const lists = {
+    errorLabels: listed(value, 'errorLabels', (label) => bounded(String(label), MAX_NAME)),
+    // Without the documents: what failed to be written may be anybody's data.
+    writeErrors: listed(value, 'writeErrors', (failed) => ({
+      index: numberOf(peek(failed, 'index')),
+      code: numberOf(peek(failed, 'code')),
+      message: bounded(String(peek(failed, 'errmsg')), MAX_MESSAGE),
+    })),
+    errors: listed(value, 'errors', (error) => ({
+      name: bounded(nameOf(error), MAX_NAME),
+      message: bounded(messageOf(error), MAX_MESSAGE),
+    })),
+  }
+  for (const [key, list] of Object.entries(lists)) if (list !== null) context[key] = list
   const location = locationOf(value)
   if (location !== null) context.location = location
   return context
+}
+
+/**
+ * @param {unknown} value
+ * @param {string} key
+ * @param {(item: unknown) => unknown} tell
+ * @returns {unknown[] | null} `null`: there is no such list
+ */
+function listed(value, key, tell) {
+  const items = peek(value, key)
+  try {
+    return Array.isArray(items) ? items.slice(0, MAX_LISTED).map(tell) : null
+  } catch {
+    return null
+  }
+}
+
+/** @param {unknown} value */
+function numberOf(value) {
+  return typeof value === 'number' ? value : null
 }
 
 /**

@@ -54,6 +54,7 @@ export const EXIT_BY_CODE = Object.freeze({
   MIGRATION_IRREVERSIBLE: EXIT.attention,
   MIGRATION_INTERRUPTED: EXIT.attention,
   FOREIGN_CHANGELOG: EXIT.attention,
+  NAMESPACE_INDEX: EXIT.attention,
   IMPORT_TARGET_NOT_EMPTY: EXIT.attention,
 
   LOCK_LOST: EXIT.lost,

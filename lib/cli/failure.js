@@ -6,7 +6,7 @@
 import { busyLockText, joinText } from '../messages.js'
 import { redact } from '../redact.js'
 import { escapeLines, listNames } from '../text.js'
-import { EXIT, exitStatus } from './exit.js'
+import { EXIT, EXIT_BY_CODE, exitStatus } from './exit.js'
 
 /** A chain of causes longer than this is a loop, or a novel. */
 const MAX_CAUSES = 6
@@ -16,6 +16,7 @@ const MAX_CAUSES = 6
  *   code?: string
  *   context?: Record<string, unknown>
  *   hint?: string | null
+ *   docsUrl?: string
  *   suppressed?: Error[]
  * }} AnyError
  */
@@ -50,10 +51,23 @@ export function failureText(thrown, { utc = false, verbose = false } = {}) {
     const [first] = clean(asError(later).message).split('\n')
     lines.push(`  Also: ${first}`)
   }
+  lines.push(...docsLines(error))
   const isBug = exitStatus(thrown) === EXIT.bug
   if (isBug) lines.push('  This is a bug in mongo-migrate-kit: please report it with what follows')
   if (verbose || isBug) lines.push(...stackLines(error))
   return lines.join('\n')
+}
+
+/**
+ * Where to read on, for failures that are about the state of a database. What is wrong with a command
+ * line or a configuration says itself how to set it right, and so does a held lock.
+ * @param {AnyError} error
+ */
+function docsLines({ code = '', docsUrl }) {
+  const status = EXIT_BY_CODE[code]
+  const isAboutData =
+    status !== EXIT.usage && status !== EXIT.interrupted && code !== 'LOCK_ALREADY_HELD'
+  return docsUrl && isAboutData ? [`  More: ${docsUrl}`] : []
 }
 
 /** @param {AnyError} error @param {boolean} utc */
@@ -77,7 +91,8 @@ const LISTS = new Map([
 function listLines({ code = '', context }) {
   const [key, label] = LISTS.get(code) ?? []
   const names = key === undefined ? null : context?.[key]
-  if (!Array.isArray(names)) return []
+  const several = Array.isArray(context?.problems) && context.problems.length > 1
+  if (!Array.isArray(names) || several) return []
   return [`  ${label}: ${names.length === 0 ? 'nothing' : clean(listNames(names))}`]
 }
 

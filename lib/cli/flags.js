@@ -1,5 +1,5 @@
 /** Values of flags: text in, a checked value out, or a usage error that says what was expected. */
-import { InvalidArgumentError as InvalidValue } from 'commander'
+import { InvalidArgumentError as InvalidValue } from './commander.js'
 
 /** @typedef {import('./main.js').Globals} Globals */
 

@@ -6,7 +6,7 @@
 import { relative } from 'node:path'
 import { escapeText } from '../text.js'
 import { configOf } from './flags.js'
-import { printLog } from './output.js'
+import { observe, printLog } from './output.js'
 import { handOverSignals } from './signals.js'
 
 /** @import { MigratorKit, MmkConfigInput } from '../../index.d.ts' */
@@ -17,15 +17,18 @@ import { handOverSignals } from './signals.js'
  * @param {Partial<MmkConfigInput>} [flags] the verb's own flags, as configuration
  * @returns {Promise<MigratorKit>}
  */
-export async function openKit({ globals, json, progress, runs }, flags = {}) {
+export async function openKit({ globals, documents, progress, runs }, flags = {}) {
   const { MigratorKit } = await import('../kit.js')
   const options = {
     flags: { ...configOf(globals), ...flags },
     configPath: globals.config,
     progress,
+    onEvent: observe,
+    ...(documents && { onReport: documents.conclude }),
   }
   if (!runs) return new MigratorKit({}, options)
-  return new MigratorKit({}, { ...options, onCore: (core) => handOverSignals(core, json) })
+  const frame = documents?.frame()
+  return new MigratorKit({}, { ...options, onCore: (core) => handOverSignals(core, frame) })
 }
 
 /**

@@ -4,15 +4,19 @@
  * It lets the process end by itself, so what was written is flushed; only what migrations have left
  * open it ends. Bare `mmk` prints the help and is a usage error.
  */
-import { CommanderError } from 'commander'
+
 import { InvalidArgumentError, MigrationExecutionFailedError, MmkError } from '../errors.js'
 import { escapeText } from '../text.js'
+import { CommanderError } from './commander.js'
 import { EXIT, exitStatus } from './exit.js'
-import { failureDocument, failureText } from './failure.js'
-import { claimStdout, ignoreBrokenPipes, printError, printJson } from './output.js'
-import { createProgram } from './program.js'
+import { failureText } from './failure.js'
+import { findVerb, flagWords, neededVerbs, readForm, withBareJson } from './form.js'
+import { claimStdout, ignoreBrokenPipes, printError, printJsonFailure } from './output.js'
+import { addVerbs, createProgram, VERB_NAMES } from './program.js'
 import { abandonRun, ranMigrations, signalStatus } from './signals.js'
 import { spinnerProgress } from './spinner.js'
+
+/** @typedef {import('commander').CommanderError} Mistake */
 
 /** Commander's code for a help that was printed because no command was named. */
 const BARE = 'commander.help'
@@ -20,10 +24,12 @@ const BARE = 'commander.help'
 const LEFT_OPEN_MS = 1000
 
 /**
- * What every command gets. `runs`: it runs migrations.
+ * What every command gets. `json`: in whatever form; `documents` then makes the one document.
+ * `runs`: it runs migrations.
  * @typedef {{
  *   globals: Globals
  *   json: boolean
+ *   documents: import('./document.js').Documents | null
  *   progress: import('./spinner.js').Progress
  *   runs?: boolean
  * }} Cli
@@ -37,7 +43,8 @@ const LEFT_OPEN_MS = 1000
  *   config?: string
  *   namespace?: string
  *   lockTtl?: number
- *   json?: boolean
+ *   json?: '1' | '2'
+ *   jsonLines?: boolean
  *   verbose?: boolean
  *   utc?: boolean
  * }} Globals
@@ -48,19 +55,39 @@ const LEFT_OPEN_MS = 1000
  * @returns {Promise<void>}
  */
 export async function main(argv) {
-  const words = argv.slice(2, argv.includes('--') ? argv.indexOf('--') : undefined)
-  const json = words.includes('--json') && words.find((word) => !word.startsWith('-')) !== 'init'
+  const typed = withBareJson(argv.slice(2))
+  const words = flagWords(typed)
   if (words.includes('--no-color')) forbidColor()
-  if (json) claimStdout()
+  /** @type {Promise<number>} */
+  let work = Promise.resolve(EXIT.ok)
+  /** @type {Omit<Cli, 'globals'>} */
+  const common = { json: false, documents: null, progress: spinnerProgress() }
+  /** @type {import('./program.js').Action} */
+  const action =
+    (verb) =>
+    async (...args) => {
+      const globals = args.at(-1).optsWithGlobals()
+      work = verb({ ...common, globals }, args.at(-2), ...args.slice(0, -2))
+      await work
+    }
+  const program = createProgram()
+  await addVerbs(program, action, neededVerbs(program, VERB_NAMES, words))
+  const verb = findVerb(program, VERB_NAMES, words)
+  const form = readForm(words, verb)
+  if (form !== null) {
+    const { createDocuments } = await import('./document.js')
+    common.documents = createDocuments(form, verb)
+    common.json = true
+    claimStdout(common.documents)
+  }
   ignoreBrokenPipes()
-  const progress = spinnerProgress()
-  const report = createReport({
-    json,
-    utc: words.includes('--utc'),
-    verbose: words.includes('--verbose'),
-  })
-  const settled = watchEarlyExit(progress, report)
-  const { status, unsettled } = await runCommand(argv, { json, progress, report })
+  const report = createReport(words)
+  const settled = watchEarlyExit(common.progress, report)
+  const { status, unsettled } = await runCommand(
+    () => program.parseAsync(typed, { from: 'user' }).then(() => work),
+    (error) => (form === null && error.code === BARE ? undefined : report(usageError(error))),
+    report,
+  )
   settled()
   process.exitCode = signalStatus() ?? status
   // A body that did not end when it was told to would keep the process alive.
@@ -76,32 +103,26 @@ function forbidColor() {
 }
 
 /**
- * @param {{ json: boolean, utc: boolean, verbose: boolean }} options
+ * @param {readonly string[]} words
  * @returns {(error: unknown) => void}
  */
-function createReport({ json, ...options }) {
+function createReport(words) {
+  const options = { utc: words.includes('--utc'), verbose: words.includes('--verbose') }
   return (error) => {
-    if (json) printJson(failureDocument(error))
+    printJsonFailure(error)
     printError(failureText(error, options))
   }
 }
 
 /**
- * @param {string[]} argv
- * @param {Omit<Cli, 'globals'> & { report: (error: unknown) => void }} options
+ * @param {() => Promise<number>} run
+ * @param {(error: Mistake) => void} reportUsage
+ * @param {(error: unknown) => void} report
  * @returns {Promise<{ status: number, unsettled?: boolean }>}
  */
-async function runCommand(argv, { json, progress, report }) {
-  /** @type {number} */
-  let status = EXIT.ok
-  const program = createProgram((work) => async (...args) => {
-    const command = args.at(-1)
-    const cli = { globals: command.optsWithGlobals(), json, progress }
-    status = await work(cli, args.at(-2), ...args.slice(0, -2))
-  })
+async function runCommand(run, reportUsage, report) {
   try {
-    await program.parseAsync(argv)
-    return { status }
+    return { status: await run() }
   } catch (error) {
     if (!(error instanceof CommanderError)) {
       report(error)
@@ -109,7 +130,7 @@ async function runCommand(argv, { json, progress, report }) {
     }
     // Help or the version was asked for, and printed.
     if (error.exitCode === 0) return { status: EXIT.ok }
-    if (error.code !== BARE || json) report(usageError(error))
+    reportUsage(error)
     return { status: EXIT.usage }
   }
 }
@@ -121,7 +142,7 @@ function isUnsettled(error) {
 
 /**
  * A mistake in the command line as one of our errors.
- * @param {CommanderError} error
+ * @param {Mistake} error
  */
 function usageError({ code, message }) {
   const said = message.replace(/^error: /, '').replaceAll('\n', ' ')

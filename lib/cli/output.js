@@ -1,17 +1,30 @@
 /**
  * Where the CLI's words go: results to stdout, everything else to stderr.
  *
- * Under `--json` stdout belongs to one document. `claimStdout` then sends whatever else is written
- * there (our log lines, a body's `console.log`) to stderr. It can't reach what a child process writes
- * to an inherited descriptor.
+ * With JSON asked for, stdout belongs to one document (and the events before it). `claimStdout` then
+ * sends whatever else is written there (our log lines, a body's `console.log`) to stderr. It can't
+ * reach what is written to the descriptor itself, by a child process or `fs.writeSync(1)`.
  */
-import picocolors from 'picocolors'
+import { createColors } from '../colors.js'
 import { wantsColor } from '../logger.js'
+import { redactData } from '../redact.js'
+
+/** @import { Event } from '../contract.d.ts' */
+/** @import { Documents } from './document.js' */
 
 const writeStdout = process.stdout.write.bind(process.stdout)
 
-/** From now on `process.stdout.write` writes to stderr; `printResult` still reaches stdout. */
-export function claimStdout() {
+/** @type {Documents | null} */
+let documents = null
+/** Was the one document printed? What goes wrong after it is told on stderr only. */
+let told = false
+
+/**
+ * From now on `process.stdout.write` writes to stderr; `printResult` still reaches stdout.
+ * @param {Documents} made makes the one document
+ */
+export function claimStdout(made) {
+  documents = made
   process.stdout.write = process.stderr.write.bind(process.stderr)
 }
 
@@ -38,11 +51,36 @@ export function printLog(text) {
 }
 
 /**
- * The one document of a command under `--json`.
- * @param {unknown} document
+ * The one document of a command, in the form that was asked for.
+ * @param {unknown} document as 1.x has it
+ * @param {Record<string, unknown>} [fields] the same for `--json=2`, where that is neither a list of
+ *   migrations nor these very fields
  */
-export function printJson(document) {
-  printResult(JSON.stringify(document, null, 2))
+export function printJson(document, fields) {
+  if (documents) printOnce(documents.success(document, fields))
+}
+
+/** @param {string} text the help or the version, when it was asked for */
+export function printHelp(text) {
+  if (documents) printJson({ text: text.trimEnd() })
+  else writeStdout(text)
+}
+
+/** @param {unknown} error */
+export function printJsonFailure(error) {
+  if (documents) printOnce(documents.failure(error))
+}
+
+/** @param {string} text */
+function printOnce(text) {
+  if (!told) printResult(text)
+  told = true
+}
+
+/** @param {Event} event remembered for the document and, with `--json-lines`, a line of its own */
+export function observe(event) {
+  documents?.observe(event)
+  if (documents?.compact && !told) printResult(JSON.stringify(redactData(event)))
 }
 
 /** @param {string} text */
@@ -62,12 +100,17 @@ export function printError(text) {
 
 /** Colours for stdout, or functions that add none. */
 export function stdoutColors() {
-  return picocolors.createColors(wantsColor(process.stdout))
+  return createColors(wantsColor(process.stdout))
 }
 
 /** Colours for stderr, or functions that add none. */
 export function stderrColors() {
-  return picocolors.createColors(wantsColor(process.stderr))
+  return createColors(wantsColor(process.stderr))
+}
+
+/** @returns {number | undefined} none where lines may be as long as they like */
+export function terminalWidth() {
+  return (process.stdout.isTTY && process.stdout.columns) || undefined
 }
 
 /** May we ask? Both the answer and the question need a terminal, or we would wait for ever. */

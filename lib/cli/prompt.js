@@ -1,6 +1,8 @@
 /**
  * Yes-or-no questions on a terminal. `y` and `yes` agree; everything else, the end of the input
  * included, declines. Where nobody can answer nothing is asked: a pipeline would wait for ever.
+ *
+ * Node's own readline is the library: a question that takes one word needs no dependency.
  */
 import { createInterface } from 'node:readline'
 import { InvalidArgumentError } from '../errors.js'

@@ -1,5 +1,7 @@
 /** A dry run on the command line: the rows in the order of the run, and nothing said of no rows. */
+import { fullRow } from './document.js'
 import { withKit } from './kit.js'
+import { printJson } from './output.js'
 import { printRows } from './table.js'
 
 /** @import { DryRunOptions, MmkConfig } from '../../index.d.ts' */
@@ -13,5 +15,6 @@ import { printRows } from './table.js'
  */
 export async function rehearse(cli, direction, file, options, flags) {
   const rows = await withKit(cli, (kit) => kit.dryRun(direction, file, options), flags)
-  if (cli.json || rows.length > 0) await printRows(cli, rows)
+  if (cli.json) printJson(rows, { dryRun: true, migrations: rows.map(fullRow) })
+  else if (rows.length > 0) await printRows(cli, rows)
 }

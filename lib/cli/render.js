@@ -1,21 +1,13 @@
 /**
- * Tables and notes about migrations. Pure: rows in, text out.
+ * Migrations as tables and notes. Pure: rows in, text out.
  */
-import Table from 'cli-table3'
 import { escapeLines, escapeText, formatTime } from '../text.js'
+import { gridText, NOTHING } from './grid.js'
 
 /** @import { StatusRow } from '../../index.d.ts' */
-
-/** @typedef {ReturnType<typeof import('picocolors').createColors>} Colors */
+/** @import { Cell, Colors } from './grid.js' */
 
 /** @typedef {{ colors: Colors, utc?: boolean, width?: number | undefined }} TableOptions */
-
-const NOTHING = '—'
-const MIN_NAME_WIDTH = 16
-
-/** Characters that take two columns on a terminal. */
-const WIDE =
-  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/gu
 
 /**
  * @param {StatusRow[]} rows
@@ -25,15 +17,8 @@ const WIDE =
 export function statusTable(rows, { colors, utc = false, width }) {
   const appliedAt = utc ? 'Applied At (UTC)' : 'Applied At'
   const head = ['Migration', 'Status', 'Batch', appliedAt, 'Duration', 'Checksum']
-  const cells = rows.map((row) => cellsOf(row, utc))
-  const colWidths = fitWidths([head, ...cells], width)
-  const table = new Table({
-    head: head.map((text) => colors.cyan(text)),
-    style: { head: [], border: [], compact: true },
-    ...(colWidths && { colWidths, wordWrap: true, wrapOnWordBoundary: false }),
-  })
-  for (const [index, row] of rows.entries()) table.push(paint(cells[index], row, colors))
-  return table.toString()
+  const cells = rows.map((row) => paint(cellsOf(row, utc), row, colors))
+  return gridText(head, cells, { colors, width })
 }
 
 /** @param {StatusRow} row @param {boolean} utc */
@@ -55,39 +40,22 @@ function stateText({ state, direction, missing }) {
   return `${state}${reverting ? ' (down)' : ''}${missing ? ' (no file)' : ''}`
 }
 
-/** @param {string[]} cells @param {StatusRow} row @param {Colors} colors */
+/**
+ * @param {string[]} cells
+ * @param {StatusRow} row
+ * @param {Colors} colors
+ * @returns {Cell[]}
+ */
 function paint(cells, row, colors) {
-  const [file, state, batch, time, duration, checksum] = cells
   const stateColor = ['failed', 'interrupted'].includes(row.state)
     ? colors.red
     : row.status === 'applied'
       ? colors.green
       : colors.yellow
-  const sumColor = row.checksumOk === false ? colors.red : String
-  return [file, stateColor(state), batch, time, duration, sumColor(checksum)]
-}
-
-/** @param {string} text */
-function widthOf(text) {
-  return [...text].length + (text.match(WIDE)?.length ?? 0)
-}
-
-/**
- * Column widths for a terminal that the table would overflow: the names give way and are wrapped.
- * @param {string[][]} lines
- * @param {number | undefined} width
- * @returns {number[] | null} `null`: it fits as it is
- */
-function fitWidths(lines, width) {
-  if (width === undefined) return null
-  const padding = 2
-  const widths = lines[0].map((_, column) => {
-    return Math.max(...lines.map((line) => widthOf(line[column]))) + padding
-  })
-  const borders = widths.length + 1
-  const total = widths.reduce((sum, each) => sum + each, borders)
-  if (total <= width) return null
-  return [Math.max(MIN_NAME_WIDTH, widths[0] - (total - width)), ...widths.slice(1)]
+  const painted = cells.map((text) => /** @type {Cell} */ ({ text }))
+  painted[1].paint = stateColor
+  if (row.checksumOk === false) painted[5].paint = colors.red
+  return painted
 }
 
 /**

@@ -21,15 +21,15 @@ let status = null
 /**
  * From now on the first signal ends the run in good order, and the second at once.
  * @param {Core} core
- * @param {boolean} json
+ * @param {string} [frame] of the JSON document, if one was asked for
  */
-export function handOverSignals(core, json) {
+export function handOverSignals(core, frame) {
   for (const [signal, code] of Object.entries(STATUS)) {
     process.on(signal, () => {
       status ??= code
     })
   }
-  core.commandLine(json)
+  core.commandLine(frame)
   running = core
 }
 

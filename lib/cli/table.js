@@ -1,5 +1,5 @@
 /** Prints migrations as the reader of this terminal, pipe or program wants them. */
-import { printJson, printResult, stdoutColors } from './output.js'
+import { printJson, printResult, stdoutColors, terminalWidth } from './output.js'
 
 /** @import { StatusRow } from '../../index.d.ts' */
 
@@ -11,8 +11,7 @@ export async function printRows({ globals, json }, rows) {
   if (json) return printJson(rows)
   if (rows.length === 0) return printResult('No migrations found')
   const { statusNotes, statusTable } = await import('./render.js')
-  const width = (process.stdout.isTTY && process.stdout.columns) || undefined
   const utc = globals.utc === true
-  printResult(statusTable(rows, { colors: stdoutColors(), utc, width }))
+  printResult(statusTable(rows, { colors: stdoutColors(), utc, width: terminalWidth() }))
   for (const note of statusNotes(rows, { utc })) printResult(note)
 }

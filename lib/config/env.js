@@ -7,8 +7,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
+import { suggest } from '../suggest.js'
 import { ENV_NAMES } from './schema.js'
-import { suggest } from './suggest.js'
 
 /** @import { Option } from './schema.js' */
 

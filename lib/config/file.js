@@ -1,23 +1,15 @@
 /**
  * Finds and reads `mmk.config.*`: an object, or a sync or async function that makes one.
  */
-import { access, readFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { extname, join, resolve } from 'node:path'
 import { ConfigInvalidError } from '../errors.js'
-import { importFile } from '../import-file.js'
 import { showValue } from './problems.js'
 
 /** In the order of discovery. */
 const DISCOVERED = ['.ts', '.mts', '.js', '.mjs', '.cjs', '.json']
 const SUPPORTED = [...DISCOVERED, '.cts']
-
-/** @param {string} path */
-async function exists(path) {
-  return access(path).then(
-    () => true,
-    () => false,
-  )
-}
 
 /**
  * @param {string} cwd
@@ -27,8 +19,7 @@ async function exists(path) {
 export async function findConfig(cwd, configPath) {
   if (configPath !== undefined) return { path: await namedConfig(cwd, configPath), ignored: [] }
   const paths = DISCOVERED.map((extension) => join(cwd, `mmk.config${extension}`))
-  const there = await Promise.all(paths.map(exists))
-  const [path = null, ...ignored] = paths.filter((_, index) => there[index])
+  const [path = null, ...ignored] = paths.filter((path) => existsSync(path))
   return { path, ignored }
 }
 
@@ -45,7 +36,7 @@ async function namedConfig(cwd, configPath) {
       { context: { path, extension } },
     )
   }
-  if (await exists(path)) return path
+  if (existsSync(path)) return path
   throw new ConfigInvalidError(`The configuration file does not exist: ${path}`, {
     context: { path },
     hint: 'Check the path given with --config, or leave it out to find mmk.config.*',
@@ -78,6 +69,7 @@ async function readJson(path) {
 
 /** @param {string} path */
 async function readModule(path) {
+  const { importFile } = await import('../import-file.js')
   const loaded = await importFile(path)
   if (!loaded.ok) {
     throw unreadable(path, loaded.error, loaded.reason, loaded.at)
@@ -96,8 +88,13 @@ async function readModule(path) {
  */
 function innermostDefault(exports) {
   let value = exports
-  for (let depth = 0; depth < 2 && value?.default != null; depth += 1) value = value.default
+  for (let depth = 0; depth < 2 && hasDefault(value); depth += 1) value = value.default
   return value
+}
+
+/** Also one that is null: then that is what was exported. @param {any} value */
+function hasDefault(value) {
+  return typeof value === 'object' && value !== null && 'default' in value
 }
 
 /** @param {unknown} error */

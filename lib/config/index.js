@@ -5,11 +5,15 @@
  * `CONFIG_INVALID` that lists every problem. It connects to nothing and prints nothing.
  */
 import { basename, resolve } from 'node:path'
+import { learnSecrets } from '../redact.js'
+import { suggest } from '../suggest.js'
+import { connectionIssues } from './connection.js'
+import { nameDatabase, URI_PATH } from './database-name.js'
 import { envValue, loadDotEnv, unknownVariables } from './env.js'
 import { findConfig, readConfig } from './file.js'
 import { configInvalid, howToSet, showValue } from './problems.js'
 import { KEYS, OPTIONS } from './schema.js'
-import { suggest } from './suggest.js'
+import { secretsIn } from './secrets.js'
 
 /** @import { ConfigIssue, MmkConfig } from '../../index.d.ts' */
 /** @import { Option } from './schema.js' */
@@ -32,6 +36,7 @@ export { toSettings } from './settings.js'
  * @typedef {object} Resolved
  * @property {Readonly<MmkConfig>} config `migrationsDir` is absolute
  * @property {Readonly<Record<string, Source>>} provenance
+ * @property {Readonly<Record<string, string>>} origins the same in words: `MMK_URI in .env`
  * @property {string[]} warnings
  * @property {string | null} configFile absolute path
  */
@@ -64,14 +69,22 @@ export async function resolveConfig(request = {}) {
   const picked = OPTIONS.map((option) => pick(option, layers, issues))
   const values = Object.fromEntries(picked.map(({ key, value }) => [key, value]))
   const provenance = Object.fromEntries(picked.map(({ key, source }) => [key, source]))
+  learnSecrets(secretsIn(values))
+  const origins = Object.fromEntries(picked.map(({ key, from }) => [key, from]))
   if (values.dbName === undefined) nameDatabase(values, provenance, issues)
-  if (request.connects ?? true) issues.push(...missingKeys(values))
+  if (request.connects ?? true) {
+    issues.push(...missingKeys(values), ...connectionIssues(values, layers, issues))
+  }
   if (issues.length > 0) throw configInvalid(issues)
 
   values.migrationsDir = resolve(cwd, values.migrationsDir)
   return {
     config: Object.freeze(/** @type {MmkConfig} */ (values)),
     provenance: Object.freeze(provenance),
+    origins: Object.freeze({
+      ...origins,
+      ...(provenance.dbName === 'uri' && { dbName: URI_PATH }),
+    }),
     warnings: [...unknownVariables(env), ...ignoredFiles(fileLabel, ignored)],
     configFile,
   }
@@ -106,7 +119,7 @@ function envLayer(env, fromDotEnv) {
  * @param {Option} option
  * @param {Layer[]} layers
  * @param {ConfigIssue[]} issues is added to
- * @returns {{ key: string, value: any, source: Source }}
+ * @returns {{ key: string, value: any, source: Source, from: string }}
  */
 function pick(option, layers, issues) {
   const { key, check, secret, fallback } = option
@@ -118,9 +131,9 @@ function pick(option, layers, issues) {
       const received = showValue(value, secret)
       issues.push({ key, problem, received, source: label(option), howToSet: howToSet(option) })
     }
-    return { key, value, source }
+    return { key, value, source, from: label(option) }
   }
-  return { key, value: fallback, source: 'default' }
+  return { key, value: fallback, source: 'default', from: 'default' }
 }
 
 /**
@@ -135,35 +148,6 @@ function unknownKeys(values, source) {
       const meant = suggest(key, KEYS)
       return { key, problem: `is unknown${meant ? `: did you mean "${meant}"?` : ''}`, source }
     })
-}
-
-/**
- * Takes the database's name from the URI's path.
- * @param {Record<string, any>} values
- * @param {Record<string, Source>} provenance
- * @param {ConfigIssue[]} issues is added to
- */
-function nameDatabase(values, provenance, issues) {
-  const name = databaseIn(String(values.uri ?? ''))
-  if (name === null) return
-  values.dbName = name
-  provenance.dbName = 'uri'
-  const option = OPTIONS.find(({ key }) => key === 'dbName')
-  const problem = option?.check(name)
-  if (!option || !problem) return
-  const received = showValue(name)
-  const source = 'the path of the URI'
-  issues.push({ key: 'dbName', problem, received, source, howToSet: howToSet(option) })
-}
-
-/** @param {string} uri */
-function databaseIn(uri) {
-  const path = /^mongodb(?:\+srv)?:\/\/(?:[^/?]*@)?[^/?@]*\/([^?@]+)/.exec(uri)?.[1]
-  try {
-    return path === undefined ? null : decodeURIComponent(path)
-  } catch {
-    return null
-  }
 }
 
 /**

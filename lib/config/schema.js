@@ -20,6 +20,7 @@ export const FILE_EXTENSIONS = ['.js', '.mjs', '.cjs', '.ts', '.mts', '.cts']
 /** @type {readonly Option[]} */
 export const OPTIONS = [
   { key: 'uri', env: 'MMK_URI', flag: '--uri <uri>', check: check.uri, secret: true },
+  { key: 'lockUri', env: 'MMK_LOCK_URI', check: check.uri, secret: true },
   { key: 'dbName', env: 'MMK_DB', flag: '--db <name>', check: check.dbName },
   {
     key: 'migrationsDir',
@@ -64,6 +65,13 @@ export const OPTIONS = [
     envType: 'boolean',
     check: check.boolean,
   },
+  {
+    key: 'transactionRetryTimeoutMs',
+    fallback: 120_000,
+    env: 'MMK_TRANSACTION_RETRY_TIMEOUT_MS',
+    envType: 'integer',
+    check: check.integer(0, 'milliseconds'),
+  },
   { key: 'fileExtensions', fallback: FILE_EXTENSIONS, check: check.extensions },
   {
     key: 'createExtension',
@@ -91,6 +99,12 @@ export const OPTIONS = [
     env: 'MMK_LOCK_WAIT_TIMEOUT_MS',
     envType: 'integer',
     check: check.integer(0, 'milliseconds'),
+  },
+  {
+    key: 'onLockLost',
+    fallback: 'stop',
+    env: 'MMK_ON_LOCK_LOST',
+    check: check.oneOf(['stop', 'warn']),
   },
   {
     key: 'onInterrupted',

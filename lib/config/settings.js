@@ -4,6 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { hostname, userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
+import { coreConnection } from './connection.js'
 
 /** @import { Settings } from '../contract.d.ts' */
 /** @import { MmkConfig } from '../../index.d.ts' */
@@ -14,8 +15,10 @@ import { dirname, join } from 'node:path'
  * @returns {Settings}
  */
 export function toSettings(config, env = process.env) {
+  const { uri, apiVersion } = coreConnection(config)
   return {
-    uri: config.uri,
+    uri,
+    apiVersion,
     dbName: config.dbName,
     migrationsDir: config.migrationsDir,
     fileExtensions: [...config.fileExtensions],
@@ -23,10 +26,12 @@ export function toSettings(config, env = process.env) {
     lockCollection: config.lockCollection,
     namespace: config.namespace ?? null,
     lockTtlSeconds: config.lockTTLSeconds,
+    onLockLost: config.onLockLost,
     strict: config.strict,
     useTransaction: config.useTransaction,
     onInterrupted: config.onInterrupted,
     outOfOrder: config.outOfOrder,
+    between: config.hooks?.beforeEach || config.hooks?.afterEach ? 'hooks' : 'nothing',
     host: hostname(),
     pid: process.pid,
     user: userName(),

@@ -38,8 +38,11 @@ export declare class Core {
    * resolves to `Reply<ImportReport>`.
    */
   import(request: string, callback: (kind: string, json: string, settle?: Buffer | null, fence?: Buffer | null) => Promise<string>): Promise<string>
-  /** For a command line: handles signals, and ends the process when the event loop can't. */
-  commandLine(json: boolean): void
+  /**
+   * For a command line: handles signals, and ends the process when the event loop can't. Takes
+   * the `Frame` of its JSON document, if it is to print one.
+   */
+  commandLine(frame?: string | undefined | null): void
   /**
    * The process is about to end: stops what the run has left on the server and gives the lock
    * back. Blocks for `patience_ms` at most.

@@ -1,5 +1,5 @@
 /** `mmk create <name>`: a new migration file. */
-import { Option } from 'commander'
+import { Option } from '../commander.js'
 import { EXIT } from '../exit.js'
 import { openKit, shortPath } from '../kit.js'
 import { printJson, printResult, stdoutColors } from '../output.js'

@@ -1,12 +1,11 @@
 /** `mmk down [file]`: revert the last batch, another one, the last few, back to a file, or one. */
-import { Option } from 'commander'
+
 import { escapeText, plural } from '../../text.js'
+import { Option } from '../commander.js'
 import { EXIT } from '../exit.js'
 import { positiveInteger } from '../flags.js'
 import { withRunningKit } from '../kit.js'
 import { printJson } from '../output.js'
-import { askFirst } from '../prompt.js'
-import { rehearse } from '../rehearsal.js'
 
 /** @typedef {{ file?: string, to?: string, batch?: number, steps?: number }} Target */
 
@@ -32,17 +31,19 @@ export function addDown(program, action) {
 /** @type {import('../program.js').Work} */
 async function down(cli, { to, batch, steps, lock, force, yes, dryRun }, file) {
   if (dryRun) {
+    const { rehearse } = await import('../rehearsal.js')
     await rehearse(cli, 'down', file, { to, batch, steps, force })
     return EXIT.ok
   }
   if (force && !yes) {
+    const { askFirst } = await import('../prompt.js')
     const refusal = await askFirst(cli, forceQuestion({ file, to, batch, steps }))
     if (refusal !== null) return refusal
   }
   const results = await withRunningKit(cli, (kit) =>
     kit.down(file, { noLock: !lock, to, batch, steps, force }),
   )
-  if (cli.json) printJson(results)
+  if (cli.json) printJson(results, { dryRun: false })
   return EXIT.ok
 }
 

@@ -1,8 +1,7 @@
 /** `mmk dry-run <up|down> [file]`: what a run would do, without doing it. */
-import { Argument, Option } from 'commander'
+import { Argument, Option } from '../commander.js'
 import { EXIT } from '../exit.js'
 import { positiveInteger } from '../flags.js'
-import { rehearse } from '../rehearsal.js'
 
 /**
  * @param {import('commander').Command} program
@@ -22,6 +21,7 @@ export function addDryRun(program, action) {
 
 /** @type {import('../program.js').Work} */
 async function dryRun(cli, { to, batch, steps }, direction, file) {
+  const { rehearse } = await import('../rehearsal.js')
   await rehearse(cli, direction, file, { to, batch, steps })
   return EXIT.ok
 }

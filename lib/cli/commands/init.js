@@ -1,8 +1,9 @@
-/** `mmk init`: a config file and the migrations directory. Here `--json` is the file's format. */
+/** `mmk init`: a config file and the migrations directory. Here a bare `--json` is the file's format. */
 import { InvalidArgumentError } from '../../errors.js'
+import { escapeText } from '../../text.js'
 import { EXIT } from '../exit.js'
 import { shortPath } from '../kit.js'
-import { printResult, stdoutColors } from '../output.js'
+import { printJson, printResult, stdoutColors } from '../output.js'
 
 /**
  * @param {import('commander').Command} program
@@ -12,8 +13,8 @@ export function addInit(program, action) {
   const command = program
     .command('init')
     .description('write a config file and make the migrations directory')
-    .option('--js', 'write mmk.config.js (the default)')
-    .option('--ts', 'write mmk.config.ts')
+    .option('--js', 'write mmk.config.js (the default without a tsconfig.json)')
+    .option('--ts', 'write mmk.config.ts (the default with one)')
     .option('--json', 'write mmk.config.json')
     .option('--secret-provider', 'a config that fetches its URI from a secret store')
     .option('--force', 'write over an existing config file')
@@ -24,19 +25,36 @@ export function addInit(program, action) {
 }
 
 /** @type {import('../program.js').Work} */
-async function init({ globals }, { js, ts, secretProvider, force }) {
-  if ([js, ts, globals.json].filter(Boolean).length > 1) {
+async function init({ globals, json }, { js, ts, secretProvider, force }) {
+  const inJson = globals.json === '1'
+  if ([js, ts, inJson].filter(Boolean).length > 1) {
     throw new InvalidArgumentError('--js, --ts and --json exclude each other')
   }
-  const { initConfig } = await import('../../init.js')
-  const path = await initConfig({
-    format: ts ? 'ts' : globals.json ? 'json' : 'js',
+  const { initProject } = await import('../../init.js')
+  const { path, adopted } = await initProject({
+    format: js ? 'js' : ts ? 'ts' : inJson ? 'json' : undefined,
     force,
     secretProvider,
     uri: globals.uri,
     dbName: globals.db,
     migrationsDir: globals.dir,
   })
-  printResult(stdoutColors().green(`✔ Created  ${shortPath(path)}`))
+  if (json) printJson({ path })
+  else {
+    printResult(stdoutColors().green(`✔ Created  ${shortPath(path)}`))
+    for (const line of adopted === null ? FRESH_LINES : adoptedLines(adopted)) printResult(line)
+  }
   return EXIT.ok
+}
+
+const FRESH_LINES = ['  Next: `mmk create <name>` makes a migration, `mmk up` applies it']
+
+/** @param {import('../../migrate-mongo-config.js').MigrateMongoConfig} adopted */
+function adoptedLines({ file, uri, changelog }) {
+  const from = changelog === null ? '' : ` --from ${escapeText(changelog)}`
+  return [
+    `  with the settings of ${file}`,
+    ...(uri === null ? ['  but for its URI, which is not written there: set MMK_URI'] : []),
+    `  Next: \`mmk import${from}\` takes over what migrate-mongo has applied`,
+  ]
 }

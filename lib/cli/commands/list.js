@@ -1,5 +1,5 @@
 /** `mmk list`: the migrations, or those in one state. */
-import { Option } from 'commander'
+import { Option } from '../commander.js'
 import { EXIT } from '../exit.js'
 import { withKit } from '../kit.js'
 import { printRows } from '../table.js'

@@ -1,6 +1,7 @@
 /** `mmk mark <file>`: say what is so, after a look at the database. No body runs. */
-import { Option } from 'commander'
+
 import { InvalidArgumentError } from '../../errors.js'
+import { Option } from '../commander.js'
 import { EXIT } from '../exit.js'
 import { withRunningKit } from '../kit.js'
 import { printJson } from '../output.js'
@@ -33,6 +34,7 @@ async function mark(cli, { applied, pending, reason }, file) {
   }
   const state = applied ? 'applied' : 'pending'
   const result = await withRunningKit(cli, (kit) => kit.mark(file, state, { reason }))
-  if (cli.json) printJson(result)
+  // Version 2 has it among its migrations.
+  if (cli.json) printJson(result, {})
   return EXIT.ok
 }

@@ -4,12 +4,13 @@
  * Only the lock that was shown is released: one that has changed hands meanwhile stays. Without a
  * terminal and without `--yes` it reports and changes nothing.
  */
-import { Option } from 'commander'
+
 import { unlockLines } from '../../messages.js'
+import { Option } from '../commander.js'
+import { heldBy } from '../document.js'
 import { EXIT } from '../exit.js'
 import { withKit } from '../kit.js'
 import { canAsk, printJson, printNote, printResult, printWarning, stdoutColors } from '../output.js'
-import { askFirst } from '../prompt.js'
 
 /** @import { LockInfo, MigratorKit } from '../../../index.d.ts' */
 
@@ -35,6 +36,7 @@ function unlock(cli, { yes, force }) {
     for (const line of lines) line.startsWith('⚠') ? printWarning(line) : printNote(line)
     if (!yes && !force) {
       if (cli.json || !canAsk()) return reportOnly(cli, lock)
+      const { askFirst } = await import('../prompt.js')
       const refusal = await askFirst(cli, 'Force-release this lock? [y/N] ')
       if (refusal !== null) return refusal
     }
@@ -44,7 +46,7 @@ function unlock(cli, { yes, force }) {
 
 /** @param {import('../main.js').Cli} cli @param {LockInfo} lock */
 function reportOnly(cli, lock) {
-  if (cli.json) printJson({ released: false, holder: lock })
+  if (cli.json) tellJson({ released: false, holder: lock })
   printNote('Nothing was released: `mmk unlock --yes` releases it (check the holder first)')
   return lock.expired ? EXIT.ok : EXIT.locked
 }
@@ -59,7 +61,7 @@ async function release(cli, kit, shown) {
   if (holder !== null) return answer(cli, { released: true, holder })
   const now = await kit.lockInfo()
   if (now === null) return answer(cli, { released: false, holder: null })
-  if (cli.json) printJson({ released: false, holder: now })
+  if (cli.json) tellJson({ released: false, holder: now })
   printWarning('⚠ The lock has changed hands since it was shown: nothing was released')
   return EXIT.locked
 }
@@ -69,8 +71,13 @@ async function release(cli, kit, shown) {
  * @param {{ released: boolean, holder: LockInfo | null }} outcome
  */
 function answer(cli, outcome) {
-  if (cli.json) printJson(outcome)
+  if (cli.json) tellJson(outcome)
   else if (outcome.released) printResult(stdoutColors().green('✔ Lock released'))
   else printResult('No migration lock is currently held')
   return EXIT.ok
+}
+
+/** @param {{ released: boolean, holder: LockInfo | null }} outcome */
+function tellJson({ released, holder }) {
+  printJson({ released, holder }, { released, lock: heldBy(holder) })
 }

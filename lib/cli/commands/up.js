@@ -1,11 +1,10 @@
 /** `mmk up [file]`: apply what is pending, or one file. */
-import { Command, InvalidArgumentError as InvalidValue } from 'commander'
+
 import { escapeText } from '../../text.js'
+import { Command, InvalidArgumentError as InvalidValue } from '../commander.js'
 import { EXIT } from '../exit.js'
 import { withRunningKit } from '../kit.js'
 import { printJson } from '../output.js'
-import { askFirst } from '../prompt.js'
-import { rehearse } from '../rehearsal.js'
 
 /** @import { LockOptions } from '../../../index.d.ts' */
 
@@ -61,11 +60,13 @@ async function up(cli, options, file) {
   const { to, force, forceFresh, step, strict, wait, yes } = options
   const flags = strict ? { strict } : {}
   if (options.dryRun) {
+    const { rehearse } = await import('../rehearsal.js')
     await rehearse(cli, 'up', file, { to, force, forceFresh }, flags)
     return EXIT.ok
   }
   if (file !== undefined && force && !yes) {
     const question = `are you sure you want to re-run "${escapeText(file)}"? [y/N] `
+    const { askFirst } = await import('../prompt.js')
     const refusal = await askFirst(cli, question)
     if (refusal !== null) return refusal
   }
@@ -77,7 +78,7 @@ async function up(cli, options, file) {
     },
     flags,
   )
-  if (cli.json) printJson(results)
+  if (cli.json) printJson(results, { dryRun: false })
   return EXIT.ok
 }
 

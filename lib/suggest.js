@@ -32,10 +32,22 @@ const MAX_LENGTH = 60
  * @returns {string | null}
  */
 export function suggest(word, known) {
-  if (word.length > MAX_LENGTH) return null
+  if (word === '' || word.length > MAX_LENGTH) return null
   const ranked = known
     .map((each) => ({ each, edits: distance(word.toLowerCase(), each.toLowerCase()) }))
     .sort((one, other) => one.edits - other.edits)
   const [best] = ranked
   return best && best.edits <= Math.max(2, Math.floor(best.each.length / 3)) ? best.each : null
+}
+
+/**
+ * The known name that was probably meant, also by one who left out its number or its extension.
+ * @param {string} word
+ * @param {readonly string[]} names
+ * @returns {string | null}
+ */
+export function suggestName(word, names) {
+  if (word === '') return null
+  const holders = names.filter((name) => name.toLowerCase().includes(word.toLowerCase()))
+  return holders.length === 1 ? holders[0] : suggest(word, names)
 }
