@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { build } from './build.js'
 import { findMongod, findPython } from './mongod-binary.js'
 import { capture, npm, root, ScriptError } from './process.js'
+import { findPython3 } from './python.js'
 
 /** The first Node that can `require` an ES module, which is what our CommonJS entry is. */
 const oldestNode = [20, 19]
@@ -16,10 +17,17 @@ const sources = ['src', 'build.rs', 'Cargo.toml', 'Cargo.lock']
 /**
  * Make the working tree ready to run.
  *
- * @param {{ addon?: boolean }} [options] without the addon: ready for the tests of the core
+ * @param {{ addon?: boolean, terminal?: boolean }} [options] without the addon: ready for the tests
+ *   of the core; `terminal`: for those that look at what a terminal shows, too
  */
-export async function setup({ addon = true } = {}) {
+export async function setup({ addon = true, terminal = false } = {}) {
   await checkPrerequisites()
+  if (terminal && !(await findPython3())) {
+    throw new ScriptError(
+      'No Python 3 with the module `pty` found, with which the tests make a terminal: install ' +
+        'Python 3 (Debian: apt-get install python3)',
+    )
+  }
   if (await packagesAreStale()) {
     await refuseBorrowedPackages()
     console.error('Installing npm packages')

@@ -142,8 +142,9 @@ async function runSteps(steps) {
 
 main(async () => {
   const flag = process.argv.indexOf('--only')
-  await setup({ addon: false })
-  const steps = await chosen(flag < 0 ? [] : process.argv.slice(flag + 1))
+  const only = flag < 0 ? [] : process.argv.slice(flag + 1)
+  await setup({ addon: false, terminal: only[0] !== 'rust' })
+  const steps = await chosen(only)
   const results = await runSteps(steps)
 
   const list = results.map(({ name, code, seconds }) => `${code ? '✖' : '✔'} ${name} ${seconds}s`)

@@ -5,10 +5,10 @@
  */
 import { spawn } from 'node:child_process'
 import { mkdir } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { MongoClient } from 'mongodb'
+import { freePort } from '../free-port.js'
 import { ensureMongod } from '../mongod-binary.js'
 import { ScriptError } from '../process.js'
 import { closeDoor, openDoor } from './network.js'
@@ -173,17 +173,6 @@ export async function within(ms, what, condition) {
     if (performance.now() > deadline) throw new ScriptError(`It did not happen in time: ${what}`)
     await delay(100)
   }
-}
-
-/** @returns {Promise<number>} a port that was free a moment ago */
-function freePort() {
-  return new Promise((resolve, reject) => {
-    const probe = createServer().once('error', reject)
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address()
-      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
-  })
 }
 
 /** @param {import('node:child_process').ChildProcess} child */

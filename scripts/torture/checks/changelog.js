@@ -52,9 +52,16 @@ function moved(before, after) {
   if (from !== 'running' || to === 'running') {
     return sameRun && from === to ? 'was claimed twice by one run' : null
   }
-  // Only the run that began it may end it.
-  if (after && !sameRun) return `was begun by ${before?.runId} and ended by ${after.runId}`
+  // Only the run that began it may end it, unless it never began and the claim was taken back.
+  if (after && !sameRun && !takenBack(before, after))
+    return `was begun by ${before?.runId} and ended by ${after.runId}`
   return null
+}
+
+/** @param {Document | null} before @param {Document} after */
+function takenBack(before, after) {
+  const stood = before?.history?.at(-1)
+  return stood?.status === after.status && stood.runId === after.runId
 }
 
 /** @param {Document | undefined} entry */
