@@ -17,6 +17,9 @@ import { freshDatabase, holdLock } from '../helpers/database.js'
 const esm = `
 import assert from 'node:assert/strict'
 import * as kit from 'mongo-migrate-kit'
+import { runMigrations } from 'mongo-migrate-kit'
+assert.equal(runMigrations, kit.runMigrations)
+assert.equal((await import('mongo-migrate-kit')).runMigrations, runMigrations)
 for (const name of ['runMigrations', 'pendingMigrations', 'MigratorKit', 'defineMigration', 'defineConfig', 'MmkError']) {
   assert.equal(typeof kit[name], 'function', name)
 }
@@ -27,6 +30,7 @@ const assert = require('node:assert/strict')
 const { runMigrations, LockAlreadyHeldError, MmkError } = require('mongo-migrate-kit')
 assert.equal(typeof runMigrations, 'function')
 assert.ok(new LockAlreadyHeldError('held') instanceof MmkError)
+import('mongo-migrate-kit').then((kit) => assert.equal(kit.runMigrations, runMigrations))
 `
 
 const typed = `
@@ -120,6 +124,27 @@ test('installing runs no script and compiles nothing', async () => {
   }
 })
 
+test('the explanation of each error and the schema of the output are where they are said to be', async () => {
+  const errors = 'node_modules/mongo-migrate-kit/docs/errors.md'
+  assert.match(await readFile(join(folder, errors), 'utf8'), /^## LOCK_LOST$/m)
+  await write(
+    'documents.mjs',
+    `import { LockLostError } from 'mongo-migrate-kit'
+    import schema from 'mongo-migrate-kit/schema/output-2.json' with { type: 'json' }
+    if (new LockLostError('lost').docsUrl !== '${errors}#lock_lost') throw new Error('docsUrl')
+    if (schema.properties.schemaVersion.const !== 2) throw new Error('schema')`,
+  )
+  await node('documents.mjs')
+})
+
+test('every document that the README sends its reader to is there', async () => {
+  const own = join(folder, 'node_modules', 'mongo-migrate-kit')
+  const readme = await readFile(join(own, 'README.md'), 'utf8')
+  const documents = [...readme.matchAll(/\]\((docs\/[^)#]+)/g)].map(([, path = '']) => path)
+  assert.ok(documents.length > 0)
+  for (const path of documents) await readFile(join(own, path))
+})
+
 test('the binary is in the package of this platform, and only there', async () => {
   const [[name, version] = ['', '']] = Object.entries(await platformPackages())
   const own = await installed(name)
@@ -139,24 +164,30 @@ async function platformPackages() {
   return (await installed('mongo-migrate-kit')).optionalDependencies
 }
 
-test('an ES module can import it', async () => {
+test('MOD-03: an ES module can import it by name, as a namespace and when it runs', async () => {
   await write('app.mjs', esm)
   await node('app.mjs')
 })
 
-test('a CommonJS module can require it', async () => {
+test('MOD-03: a CommonJS module can require it, and import it when it runs', async () => {
   await write('app.cjs', commonJs)
   await node('app.cjs')
 })
 
-test('tsc --strict accepts a sample, as an ES module and as CommonJS', async () => {
+test('MOD-03: tsc --strict accepts a sample as an ES module, as CommonJS and for a bundler', async () => {
   await write('typed.mts', typed)
   await write('typed.cts', typed)
   await write('tsconfig.json', JSON.stringify(tsconfig))
-  await node(join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.json')
+  const { compilerOptions } = tsconfig
+  const bundled = { ...compilerOptions, module: 'esnext', moduleResolution: 'bundler' }
+  const forBundler = { compilerOptions: bundled, files: ['typed.mts'] }
+  await write('tsconfig.bundler.json', JSON.stringify(forBundler))
+  for (const config of ['tsconfig.json', 'tsconfig.bundler.json']) {
+    await node(join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', config)
+  }
 })
 
-test('npx mmk does init, create, up, status, down and unlock', async (t) => {
+test('PKG-05: npx mmk does init, create, up, status, down and unlock', async (t) => {
   const database = await freshDatabase(t)
   /** @param {string[]} args */
   const mmk = async (...args) => {

@@ -8,7 +8,11 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { root } from '../../scripts/process.js'
 
-const kinds = ['ACQ', 'LEASE', 'REL', 'BOOT', 'CONC', 'NAT', 'IMP']
+const kinds = [
+  ...['ACQ', 'LEASE', 'REL', 'BOOT', 'CONC', 'NAT', 'IMP'],
+  ...['ORD', 'SUM', 'LOG', 'TXN', 'AUTH', 'DRV'],
+  ...['CONN', 'MOD', 'CFG', 'PKG'],
+]
 const id = `(?:${kinds.join('|')})-\\d\\d`
 const row = new RegExp(`^\\| (${id}) \\| (.+) \\| \\[.+\\]\\((https://\\S+)\\) \\| (.+) \\|$`, 'gm')
 

@@ -23,6 +23,9 @@ const first = { states: ['applied', 'pending', 'pending'], ups: [1, 0, 0] }
 /** @type {Pick<Point, 'states' | 'ups'>} */
 const all = { states: ['applied', 'applied', 'applied'], ups: [1, 1, 1] }
 
+/** @type {Pick<Point, 'states' | 'ups'>} */
+const secondClaimed = { states: ['applied', 'interrupted', 'pending'], ups: [1, 0, 0] }
+
 /** @type {Point[]} */
 const lockPoints = [
   { name: 'before the changelog is read', at: { before: sent.readChangelog }, ...untouched },
@@ -50,6 +53,25 @@ const entryPoints = [
   { name: 'between two migrations', at: { before: sent.claim('2.js') }, ...first },
   { name: 'after the last settle', at: { after: sent.settle('3.js') }, ...all },
 ]
+
+/** Without hooks a record and the next claim are one command. @type {Point[]} */
+const advancePoints = [
+  {
+    name: 'before the first is recorded and the second claimed',
+    at: { before: sent.advance('1.js') },
+    ...unrecorded,
+    stop: true,
+  },
+  {
+    name: 'after the first was recorded and the second claimed',
+    at: { after: sent.advance('1.js') },
+    ...secondClaimed,
+    stop: true,
+  },
+].map((point) => ({
+  ...point,
+  arrange: ({ write }) => write('mmk.config.js', 'export default {}'),
+}))
 
 /** @type {Point[]} */
 const bodyPoints = [
@@ -145,6 +167,7 @@ const secondPoints = [
 const points = [
   ...lockPoints,
   ...entryPoints,
+  ...advancePoints,
   ...bodyPoints,
   ...hookPoints,
   ...failurePoints,

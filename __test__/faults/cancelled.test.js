@@ -49,6 +49,31 @@ test('an aborted signal ends a wait for the lock at once, and its reason is the 
   assert.deepEqual(await database.entries(), [])
 })
 
+for (const transaction of [true, false]) {
+  const kind = transaction ? 'transactional' : 'plain'
+  test(`a ${kind} body that is told to end may finish what it is about, and is applied then`, async (t) => {
+    const body = `
+      export const useTransaction = ${transaction}
+      export async function up({ db, session, signal }) {
+        await db.collection('steps').insertOne({ _id: 1 }, { session })
+        ${arrived}
+        ${untilTold}
+        await db.collection('steps').insertOne({ _id: 2 }, { session })
+      }`
+    const { database, config } = await api(t, { '1-long.js': body, '2-next.js': counting('2') })
+    const controller = new AbortController()
+    const failure = failureOf(runMigrations({ ...config, signal: controller.signal }))
+    await bodyArrived()
+    controller.abort()
+
+    assert.equal((await failure).code, 'RUN_CANCELLED')
+    assert.equal(await database.db.collection('steps').countDocuments(), 2)
+    assert.equal((await database.entry('1-long.js'))?.status, 'applied')
+    assert.equal(await database.entry('2-next.js'), null)
+    assert.equal(await database.lock(), null)
+  })
+}
+
 test('an aborted signal tells the body, which fails, and no other begins', async (t) => {
   const migrations = {
     '1-long.js': counting('1', `${arrived}; ${untilTold}; throw new Error('stopping')`),

@@ -21,13 +21,18 @@ const lost = {
   says: /lock was lost/,
   lockStays: true,
 }
-/** @param {string | null} entry @param {number} ups @returns {Outcome} */
-const unknown = (entry, ups) => ({
+/** @param {string} file @param {Pick<Outcome, 'entries' | 'ups'>} found @returns {Outcome} */
+const unknown = (file, found) => ({
+  ...found,
   code: 'OUTCOME_UNKNOWN',
-  entries: [entry, null],
-  ups: [ups, 0],
-  says: /unknown whether "1\.js" was recorded/,
+  says: new RegExp(`unknown whether "${file}" was recorded`),
   certainty: 'unknown',
+})
+/** @param {string} file @param {Pick<Outcome, 'entries' | 'ups'>} found @returns {Outcome} */
+const unrecorded = (file, found) => ({
+  ...found,
+  code: 'CONNECTION_FAILED',
+  says: new RegExp(`"${file}" has run and its entry still says running: recording it was refused`),
 })
 
 /** Every fault but those named comes to this. @typedef {Partial<Record<Kind, Outcome>>} Exceptions */
@@ -114,27 +119,41 @@ const rows = {
     twice: done,
     but: { 'is not permitted': refused(/claiming a migration/) },
     lasting: {
-      'is answered by no primary': unknown(null, 0),
-      'is not replicated in time': unknown('running', 0),
-      'loses its connection': unknown(null, 0),
+      'is answered by no primary': unknown('1.js', { entries: [null, null], ups: [0, 0] }),
+      'is not replicated in time': unknown('1.js', { entries: ['running', null], ups: [0, 0] }),
+      'loses its connection': unknown('1.js', { entries: [null, null], ups: [0, 0] }),
     },
   },
-  'a settlement': {
+  'the last settlement': {
     command: 'findAndModify',
-    matches: sent.settle('1.js'),
+    matches: sent.settle('2.js'),
     writes: true,
     twice: done,
     but: {
-      'is not permitted': {
-        ...refused(/recording a migration/),
-        entries: ['running', null],
-        ups: [1, 0],
-      },
+      'is not permitted': unrecorded('2.js', { entries: ['applied', 'running'], ups: [1, 1] }),
     },
     lasting: {
-      'meets a stepping down': unknown('running', 1),
-      'is not replicated in time': unknown('applied', 1),
-      'loses its connection': unknown('running', 1),
+      'meets a stepping down': unknown('2.js', { entries: ['applied', 'running'], ups: [1, 1] }),
+      'is not replicated in time': unknown('2.js', {
+        entries: ['applied', 'applied'],
+        ups: [1, 1],
+      }),
+      'loses its connection': unknown('2.js', { entries: ['applied', 'running'], ups: [1, 1] }),
+    },
+  },
+  'a settlement with the next claim': {
+    command: 'update',
+    matches: sent.advance('1.js'),
+    writes: true,
+    twice: done,
+    but: { 'is not permitted': unrecorded('1.js', { entries: ['running', null], ups: [1, 0] }) },
+    lasting: {
+      'meets a stepping down': unknown('1.js', { entries: ['running', null], ups: [1, 0] }),
+      'is not replicated in time': unknown('1.js', {
+        entries: ['applied', 'running'],
+        ups: [1, 0],
+      }),
+      'loses its connection': unknown('1.js', { entries: ['running', null], ups: [1, 0] }),
     },
   },
   'the look for what it has left running': {

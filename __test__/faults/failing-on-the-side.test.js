@@ -141,10 +141,10 @@ for (const kind of /** @type {const} */ (['is answered by no primary', 'is not p
 test('the command line says what is unknown, and ends with 5', async (t) => {
   const { database, app } = await api(t, { '1.js': counting('1'), '2.js': counting('2') })
   const proxy = await startWireProxy(t, database.uri)
-  const coming = proxy.hold('before', sent.settle('1.js'))
+  const coming = proxy.hold('before', sent.advance('1.js'))
   const child = app.mmk(['up'], { env: { MMK_URI: proxy.uri } })
   const { appName, release } = await coming
-  const fault = { ...faults['is not replicated in time'], failCommands: ['findAndModify'], appName }
+  const fault = { ...faults['is not replicated in time'], failCommands: ['update'], appName }
   const end = await failCommand(t, database.uri, fault)
   try {
     release()

@@ -29,7 +29,7 @@ async function holding(t, { body = waitAtGate, ttl = '2', uri = replicaSet } = {
   return { database, mmk, holder, upWithTtl: ['up', '--lock-ttl', ttl] }
 }
 
-/** @param {Awaited<ReturnType<typeof holding>>} run @returns when the lock document was gone */
+/** @param {Pick<Awaited<ReturnType<typeof holding>>, 'database' | 'mmk'>} run @returns when the lock document was gone */
 async function unlocked({ database, mmk }) {
   const unlock = mmk(['unlock', '--yes'])
   await poll(async () => (await database.lock()) === null, { what: 'it is unlocked', everyMs: 5 })
@@ -158,4 +158,20 @@ test('a promise whose body never settles after the lock was lost rejects in boun
   assert.equal(error.context.settled, false)
   assert.ok(performance.now() - began <= 15_000)
   assert.equal((await database.entry('1-long.js'))?.status, 'running')
+})
+
+test('a hook that takes no notice does not keep a run going whose lock is lost', async (t) => {
+  const database = await freshDatabase(t)
+  const { mmk, write } = await project(t, { '1-a.js': counting('1') }, database)
+  const hook = `() => { console.error('called'); return new Promise((r) => setTimeout(r, 600_000)) }`
+  await write('mmk.config.js', `export default { hooks: { beforeAll: ${hook} } }`)
+  const holder = mmk(['up', '--lock-ttl', '2'])
+  await poll(() => holder.stderr().includes('called'), { what: 'the hook was called' })
+
+  await unlocked({ database, mmk })
+  const { code, stdout, stderr } = await holder.ended
+
+  assert.equal(code, 5, stdout + stderr)
+  assert.match(stderr, /LOCK_LOST/)
+  assert.deepEqual(await runsOf(database, '1'), { ups: 0, downs: 0 })
 })

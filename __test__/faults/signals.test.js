@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { counting, openGate, runsOf, waitAtGate } from '../helpers/bodies.js'
 import { freshDatabase, holdLock } from '../helpers/database.js'
+import { ownServer } from '../helpers/own-server.js'
 import { poll } from '../helpers/poll.js'
 import { project } from '../helpers/project.js'
 
@@ -123,4 +124,58 @@ test('a signal tells on stderr what was stopped, and under --json in one documen
   assert.equal(JSON.parse(stdout).error.code, 'RUN_CANCELLED')
   assert.match(stderr, /RUN_CANCELLED/)
   assert.match(stderr, /2-long\.js/)
+})
+
+/** A hook that says that it was called, and never ends; its timer keeps the process alive. */
+const neverEnds = `() => { console.error('called'); return new Promise((r) => setTimeout(r, 600_000)) }`
+
+for (const hook of ['beforeAll', 'beforeEach', 'afterEach', 'afterAll']) {
+  test(`a signal ends a run whose ${hook} hook takes no notice, with a free lock and one document`, async (t) => {
+    const database = await freshDatabase(t)
+    const { mmk, write } = await project(t, { '1-a.js': counting('1') }, database)
+    await write('mmk.config.js', `export default { hooks: { ${hook}: ${neverEnds} } }`)
+    const run = mmk(['up', '--json=2'])
+    await poll(() => run.stderr().includes('called'), { what: 'the hook was called' })
+
+    run.kill('SIGTERM')
+    const { code, stdout, stderr } = await run.ended
+
+    assert.equal(code, 143, stdout + stderr)
+    assert.equal(JSON.parse(stdout).error.code, 'RUN_CANCELLED')
+    assert.equal(await database.lock(), null)
+  })
+}
+
+test('a signal ends a run whose file never finishes loading, with one document', async (t) => {
+  const database = await freshDatabase(t)
+  const loading = `console.error('loading'); await new Promise((r) => setTimeout(r, 600_000))`
+  const { mmk } = await project(t, { '1-a.js': `${loading}; ${counting('1')}` }, database)
+  const run = mmk(['up', '--json=2'])
+  await poll(() => run.stderr().includes('loading'), { what: 'the file is being loaded' })
+
+  run.kill('SIGTERM')
+  const { code, stdout, stderr } = await run.ended
+
+  assert.equal(code, 143, stdout + stderr)
+  assert.equal(JSON.parse(stdout).error.code, 'RUN_CANCELLED')
+  assert.deepEqual(await database.entries(), [])
+})
+
+test('a signal ends a run whose server does not answer any more, with one document', async (t) => {
+  const { uri, members } = await ownServer(t)
+  const database = await freshDatabase(t, uri)
+  const migrations = { '1-long.js': counting('1', `${arrived}; ${untilTold}`) }
+  const { mmk } = await project(t, migrations, database)
+  const run = mmk(['up', '--json=2'])
+  await poll(() => run.stderr().includes('arrived'), { what: 'the body began' })
+
+  members[0].child.kill('SIGSTOP')
+  t.after(() => members[0].child.kill('SIGCONT'))
+  run.kill('SIGTERM')
+  const { code, stdout, stderr } = await run.ended
+  members[0].child.kill('SIGCONT')
+
+  assert.equal(code, 143, stdout + stderr)
+  assert.equal(JSON.parse(stdout).error.code, 'RUN_CANCELLED')
+  assert.match(stderr, /RUN_CANCELLED/)
 })

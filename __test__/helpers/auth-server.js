@@ -5,10 +5,10 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { MongoClient } from 'mongodb'
+import { freePort } from '../../scripts/free-port.js'
 import { ensureMongod } from '../../scripts/mongod-binary.js'
 import { leaveServer } from './database.js'
 import { poll } from './poll.js'
@@ -101,15 +101,4 @@ async function onServer(uri, work) {
   } finally {
     await client.close()
   }
-}
-
-/** @returns {Promise<number>} a port that was free a moment ago */
-function freePort() {
-  return new Promise((resolve, reject) => {
-    const probe = createServer().once('error', reject)
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = /** @type {import('node:net').AddressInfo} */ (probe.address())
-      probe.close(() => resolve(port))
-    })
-  })
 }

@@ -68,7 +68,7 @@ export function start(command, args, { cwd, env = {}, timeoutMs = 60_000 } = {})
 }
 
 /** Without what the test runner adds for its own children, and without colours. */
-function testEnv() {
+export function testEnv() {
   const { NODE_TEST_CONTEXT: _, FORCE_COLOR: __, NODE_OPTIONS: ___, ...env } = neutralEnv()
   return { ...env, NO_COLOR: '1' }
 }

@@ -4,7 +4,7 @@
  * A cut is silent, as a lost route is: connections stay open, nothing gets through, and what was sent
  * meanwhile arrives when the cut is healed. That is harder on a lock than a reset, which is noticed.
  */
-import { connect, createServer } from 'node:net'
+import { startRelay } from './relay.js'
 
 /**
  * @typedef {object} Proxy
@@ -24,39 +24,18 @@ import { connect, createServer } from 'node:net'
  * @returns {Promise<Proxy>}
  */
 export async function startProxy(t, target) {
-  const { hostname, port } = new URL(target)
-  /** @type {Set<import('node:net').Socket>} */
-  const sockets = new Set()
   /** @type {State} */
   const state = { cut: false, drop: null }
-  const server = createServer((near) => {
-    const far = connect({ host: hostname, port: Number(port) })
-    for (const [from, to] of [
-      [near, far],
-      [far, near],
-    ]) {
-      sockets.add(from)
-      if (state.cut) from.pause()
-      from.on('error', () => {})
-      from.on('close', () => {
-        sockets.delete(from)
-        to.destroy()
-      })
-    }
+  const { uri, sockets } = await startRelay(t, target, (near, far) => {
+    for (const socket of [near, far]) if (state.cut) socket.pause()
     carry(near, far, state)
   })
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(null)))
-  t.after(() => {
-    for (const socket of sockets) socket.destroy()
-    return new Promise((resolve) => server.close(resolve))
-  })
-  const address = /** @type {import('node:net').AddressInfo} */ (server.address())
   const pause = (/** @type {boolean} */ cut) => {
     state.cut = cut
     for (const socket of sockets) cut ? socket.pause() : socket.resume()
   }
   return {
-    uri: `mongodb://127.0.0.1:${address.port}/?directConnection=true`,
+    uri,
     cut: () => pause(true),
     heal: () => pause(false),
     dropReplyTo: (...words) =>

@@ -68,11 +68,17 @@ export const claim = (file) => (command) =>
   command.query._id === `/${file}` &&
   command.query.runId === undefined
 
-/** @param {string} file @returns {Matcher} */
+/** A record by itself, as of the last migration. @param {string} file @returns {Matcher} */
 export const settle = (file) => (command) =>
   command.findAndModify === changelog &&
   command.query._id === `/${file}` &&
   command.query.runId !== undefined
+
+/** A record together with the claim of the next. @param {string} file @returns {Matcher} */
+export const advance = (file) => (command) =>
+  command.update === changelog &&
+  command.updates.length === 2 &&
+  command.updates[0].q._id === `/${file}`
 
 /** Marks and adoptions find their entry as a claim does. */
 export const mark = claim

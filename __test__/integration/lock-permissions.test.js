@@ -37,7 +37,7 @@ test('a user without the right to watch polls for a release, and runs as any oth
   assert.equal(await database.lock(), null)
 })
 
-test('a user who may only read sees what is pending, and creates nothing', async (t) => {
+test('LOG-02: a user who may only read sees what is pending, and creates nothing', async (t) => {
   const server = await startAuthServer(t)
   const { database, config } = await api(t, one, server.uri)
   const actions = { _mmk_locks: ['find'], _mmk_migrations: ['find'] }

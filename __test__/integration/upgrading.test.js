@@ -105,6 +105,51 @@ test('an entry that 1.3.0 has written anew has lost what only 2.x knows, and is 
   assert.equal((await database.entry('1-one.js'))?.version, 2)
 })
 
+test('each takes back the last batch of the other, and counts on from it', async (t) => {
+  const { database, one, two, write } = await both(t, {
+    migrations: { '1-one.js': counting('one'), '2-two.js': counting('two') },
+  })
+  const both12 = ['2-two.js reverted', '1-one.js reverted']
+  const batches = async () => (await database.entries()).map(({ batch }) => batch)
+  await one('up')
+  assert.deepEqual(outline(await two.down()), both12)
+  await two.up()
+  assert.deepEqual(await batches(), [2, 2])
+  assert.deepEqual(outline(await one('down')), both12)
+  assert.deepEqual(outline(await two.status()), ['1-one.js pending', '2-two.js pending'])
+
+  await one('up')
+  await write('migrations/3-three.js', counting('three'))
+  await two.up()
+  assert.deepEqual(await batches(), [3, 3, 4])
+  assert.deepEqual(outline(await one('down', '--steps', '2')), [
+    '3-three.js reverted',
+    '2-two.js reverted',
+  ])
+  assert.deepEqual(outline(await two.down(undefined, { batch: 3 })), ['1-one.js reverted'])
+  assert.deepEqual(await runsOf(database, 'one'), { ups: 3, downs: 3 })
+})
+
+test('a transaction, a step and a failure leave entries that 1.3.0 shows as they are', async (t) => {
+  const inTransaction = `export const useTransaction = true\n${counting('one')}`
+  const { one, two, write } = await both(t, { migrations: { ...three, '1-one.js': inTransaction } })
+  await write('migrations/2-two.js', "export const up = () => { throw new Error('no') }")
+  await assert.rejects(two.up(undefined, { step: true }), { code: 'MIGRATION_EXECUTION_FAILED' })
+
+  const before = await one('status')
+  const ours = await two.status()
+  await write('migrations/2-two.js', counting('two'))
+  await two.up(undefined, { step: true })
+  const after = await one('status')
+
+  assert.deepEqual(outline(before), ['1-one.js applied', '2-two.js pending', '3-three.js pending'])
+  assert.deepEqual(outline(ours), outline(before))
+  assert.deepEqual(
+    after.map((/** @type {any} */ { batch, checksumOk }) => [batch, checksumOk]),
+    [1, 3, 4].map((batch) => [batch, true]),
+  )
+})
+
 test('what failed under 2.x is pending to 1.3.0', async (t) => {
   const { one, two, write } = await both(t, {
     migrations: { '1-one.js': "export const up = () => { throw new Error('no') }" },

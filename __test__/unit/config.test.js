@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { resolveConfig, toSettings } from '../../lib/config/index.js'
-import { suggest } from '../../lib/config/suggest.js'
+import { suggest } from '../../lib/suggest.js'
 import { folder } from './folder.js'
 
 const GIVEN = { uri: 'mongodb://localhost:27017', dbName: 'app' }
@@ -33,6 +33,7 @@ describe('the configuration', () => {
     assert.equal(config.migrationsDir, join(cwd, 'migrations'))
     assert.equal(config.lockTTLSeconds, 60)
     assert.equal(config.onLockHeld, 'throw')
+    assert.equal(config.onLockLost, 'stop')
     assert.deepEqual(config.fileExtensions, ['.js', '.mjs', '.cjs', '.ts', '.mts', '.cts'])
     assert.deepEqual([provenance.uri, provenance.strict], ['argument', 'default'])
     assert.ok(Object.isFrozen(config))

@@ -116,7 +116,7 @@ describe('the text of a new migration', () => {
   it('is typed for TypeScript', async () => {
     const path = await createMigration(config, 'a', { ts: true })
     assert.match(path, /\.ts$/)
-    assert.match(await readFile(path, 'utf8'), /up\(\{ db \}: MigrationContext\)/)
+    assert.match(await readFile(path, 'utf8'), /up\(\{ db, session \}: MigrationContext\)/)
   })
 
   it('comes from the template that the caller names, then from the configured one', async () => {

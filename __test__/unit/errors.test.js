@@ -24,6 +24,7 @@ const holder = {
   expiresAt: NOW + 56_000,
   now: NOW,
   ttlMs: 60_000,
+  beats: 2,
   expired: false,
 }
 
@@ -151,7 +152,7 @@ describe('a failure of the core', () => {
       transaction: false,
       notStarted: ['3-c.js'],
     }
-    const done = { durationMs: 1, batch: 1, reason: null, transaction: false }
+    const done = { durationMs: 1, batch: 1, reason: null, transaction: false, attempts: 1 }
     const { message } = fromFailure(
       failure({ code: 'MIGRATION_EXECUTION_FAILED', context }),
       createCauses(),
@@ -192,5 +193,25 @@ describe('the types', () => {
     for (const [, code] of source.matchAll(/'([A-Z]+(?:_[A-Z]+)+)',?\s*\)/g)) {
       assert.ok(types.includes(`| '${code}'`), code)
     }
+  })
+})
+
+describe('a file that is not there', () => {
+  for (const [typed, meant] of /** @type {const} */ ([
+    ['0001-add-user.js', '0001-add-users.js'],
+    ['add-users', '0001-add-users.js'],
+    ['0002', '0002-drop-carts.js'],
+  ])) {
+    it(`has ${meant} suggested for ${typed}`, () => {
+      const available = ['0001-add-users.js', '0002-drop-carts.js']
+      const parts = { code: 'MIGRATION_FILE_NOT_FOUND', context: { filename: typed, available } }
+      assert.match(fromFailure(failure(parts), createCauses()).hint ?? '', new RegExp(meant))
+    })
+  }
+
+  it('has the usual hint when nothing is alike', () => {
+    const context = { filename: 'x', available: ['0001-add-users.js'] }
+    const parts = { code: 'MIGRATION_FILE_NOT_FOUND', context, hint: 'look' }
+    assert.equal(fromFailure(failure(parts), createCauses()).hint, 'look')
   })
 })

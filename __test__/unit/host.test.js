@@ -8,10 +8,21 @@ import { folder } from './folder.js'
 
 const SETTLE = Buffer.from(BSON.serialize({ update: 'entries', when: new BSON.Long(5) }))
 const UNKNOWN = 'UnknownTransactionCommitResult'
+const TRANSIENT = 'TransientTransactionError'
 
 /** @param {string} label */
-const labelled = (label) =>
-  Object.assign(new Error(label), { hasErrorLabel: (/** @type {string} */ each) => each === label })
+const labelled = (label) => Object.assign(new Error(label), { errorLabels: [label] })
+
+/** @type {import('../../lib/contract.d.ts').Failure} */
+const LOST = {
+  code: 'LOCK_LOST',
+  message: 'lost',
+  hint: null,
+  certainty: 'known',
+  context: {},
+  causeId: null,
+  suppressed: [],
+}
 
 /**
  * A client that writes down what is asked of it.
@@ -59,19 +70,22 @@ function fakeClient({ n = 1, commits = [], reply = {} } = {}) {
 /**
  * @param {import('node:test').TestContext} t
  * @param {string} source of the migration 1-a.mjs
- * @param {{ client?: any, hooks?: any, onEvent?: any, lines?: string[] }} [parts]
+ * @param {{ client?: any, hooks?: any, onEvent?: any, lines?: string[], patienceMs?: number }} [parts]
  */
 async function hosted(
   t,
   source,
-  { client = fakeClient().client, hooks, onEvent, lines = [] } = {},
+  { client = fakeClient().client, hooks, onEvent, lines = [], patienceMs = 60_000 } = {},
 ) {
   const migrationsDir = await folder(t, { '1-a.mjs': source })
   const causes = createCauses()
   /** @type {any[]} */
   const events = []
   /** @type {any} */
-  const config = { uri: 'mongodb://h', dbName: 'app', migrationsDir, client, hooks, onEvent }
+  const config = {
+    ...{ uri: 'mongodb://h', dbName: 'app', migrationsDir, client, hooks, onEvent },
+    transactionRetryTimeoutMs: patienceMs,
+  }
   /** @type {any} */
   const logger = { info: (/** @type {string} */ line) => lines.push(line) }
   const host = createHost({ config, logger, causes, emit: (event) => void events.push(event) })
@@ -192,15 +206,7 @@ describe('the host runs a body', () => {
       { client: fake.client },
     )
     const running = up()
-    host.abort({
-      code: 'LOCK_LOST',
-      message: 'lost',
-      hint: null,
-      certainty: 'known',
-      context: {},
-      causeId: null,
-      suppressed: [],
-    })
+    host.abort(LOST)
     const reply = await running
     assert.ok(reply.outcome === 'threw')
     assert.equal(reply.error.name, 'LockLostError')
@@ -256,17 +262,77 @@ describe('the host runs a body in a transaction', () => {
     assert.deepEqual(fake.commands, [])
   })
 
-  it('and asks again when a commit’s outcome is unknown, a few times', async (t) => {
+  it('and asks again when a commit’s outcome is unknown, until its time is over', async (t) => {
     const healed = fakeClient({ commits: [labelled(UNKNOWN), labelled(UNKNOWN)] })
     assert.equal((await (await hosted(t, BODY, healed)).upInTransaction()).outcome, 'done')
-    const gone = fakeClient({ commits: Array.from({ length: 9 }, () => labelled(UNKNOWN)) })
-    assert.equal((await (await hosted(t, BODY, gone)).upInTransaction()).outcome, 'unknown')
-    assert.equal(gone.calls.filter((call) => call === 'commit').length, 5)
+    assert.equal(healed.calls.filter((call) => call === 'commit').length, 3)
+    const gone = fakeClient({ commits: [labelled(UNKNOWN)] })
+    const { upInTransaction } = await hosted(t, BODY, { ...gone, patienceMs: 0 })
+    assert.equal((await upInTransaction()).outcome, 'unknown')
+    assert.equal(gone.calls.filter((call) => call === 'commit').length, 1)
+  })
+
+  it('and takes a commit whose write concern failed for one that may have happened', async (t) => {
+    const error = Object.assign(new Error('no such mode'), { name: 'MongoWriteConcernError' })
+    const fake = fakeClient({ commits: [error] })
+    assert.equal((await (await hosted(t, BODY, fake)).upInTransaction()).outcome, 'unknown')
   })
 
   it('and knows that a commit which was refused did not happen', async (t) => {
-    const fake = fakeClient({ commits: [labelled('TransientTransactionError')] })
+    const fake = fakeClient({ commits: [new Error('not authorized')] })
     assert.equal((await (await hosted(t, BODY, fake)).upInTransaction()).outcome, 'threw')
+  })
+
+  it('and runs it again in a new transaction when the server gave it up', async (t) => {
+    const fake = fakeClient({ commits: [labelled(TRANSIENT)] })
+    const { upInTransaction, events } = await hosted(t, BODY, fake)
+    const { durationMs, ...reply } = await upInTransaction()
+    assert.deepEqual(reply, { outcome: 'done', attempts: 2 })
+    const once = ['start majority', 'commit']
+    assert.deepEqual(fake.calls, ['connect', ...once, 'abort', ...once, 'end'])
+    assert.deepEqual(events, [
+      { type: 'transactionRetried', name: '1-a.mjs', attempt: 2, reason: TRANSIENT },
+    ])
+  })
+
+  it('and sees a passing error through those that the body put around it', async (t) => {
+    const { key, board: seen } = board()
+    const { upInTransaction } = await hosted(
+      t,
+      `export const up = () => {
+        if (${key}.seen.push(1) > 1) return
+        const cause = Object.assign(new Error('in'), { errorLabels: ['${TRANSIENT}'] })
+        throw new Error('out', { cause: new Error('middle', { cause }) })
+      }`,
+    )
+    assert.equal((await upInTransaction()).outcome, 'done')
+    assert.equal(seen.seen.length, 2)
+  })
+
+  it('and does not run it again once its signal has aborted, or its time is over', async (t) => {
+    const passing = `throw Object.assign(new Error('t'), { errorLabels: ['${TRANSIENT}'] })`
+    const late = await hosted(t, `export const up = () => { ${passing} }`, { patienceMs: 0 })
+    assert.equal((await late.upInTransaction()).outcome, 'threw')
+    assert.deepEqual(late.events, [])
+    const source = `export const up = ({ signal }) => new Promise((_, reject) => {
+      signal.addEventListener('abort', () => {
+        try { ${passing} } catch (error) { reject(error) }
+      })
+    })`
+    const { host, upInTransaction, events } = await hosted(t, source)
+    const running = upInTransaction()
+    host.abort(LOST)
+    assert.equal((await running).outcome, 'threw')
+    assert.deepEqual(events, [])
+  })
+
+  it('and gives up early when the server has ended its transaction every time', async (t) => {
+    const passing = `throw Object.assign(new Error('t'), { code: 251, errorLabels: ['${TRANSIENT}'] })`
+    const { upInTransaction, events } = await hosted(t, `export const up = () => { ${passing} }`)
+    const reply = await upInTransaction()
+    assert.ok(reply.outcome === 'threw')
+    assert.equal(reply.error.context.attempts, 3)
+    assert.equal(events.length, 2)
   })
 })
 

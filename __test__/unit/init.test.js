@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import { promisify } from 'node:util'
-import { initConfig } from '../../lib/init.js'
+import { initConfig, initProject } from '../../lib/init.js'
 
 const run = promisify(execFile)
 
@@ -65,6 +65,15 @@ describe('the config that init writes', () => {
     assert.match(await readFile(path, 'utf8'), /const config: Partial<MmkConfig> = \{/)
   })
 
+  it('has migrations created in TypeScript if it is written in TypeScript itself', async () => {
+    for (const secretProvider of [false, true]) {
+      const ts = await initConfig({ cwd, format: 'ts', force: true, secretProvider })
+      assert.match(await readFile(ts, 'utf8'), /^ +createExtension: 'ts'$/m)
+      const js = await initConfig({ cwd, format: 'js', force: true, secretProvider })
+      assert.doesNotMatch(await readFile(js, 'utf8'), /createExtension/)
+    }
+  })
+
   it('comes with the migrations directory', async () => {
     await initConfig({ cwd, migrationsDir: 'db/migrations' })
     await access(join(cwd, 'db/migrations'))
@@ -93,4 +102,69 @@ describe('init refuses', () => {
     })
     assert.deepEqual(await readdir(cwd), [])
   })
+})
+
+describe('what init finds out by itself', () => {
+  it('writes a TypeScript config where there is a tsconfig.json, unless told otherwise', async () => {
+    await writeFile(join(cwd, 'tsconfig.json'), '{}')
+    assert.equal(basename(await initConfig({ cwd })), 'mmk.config.ts')
+    assert.equal(basename(await initConfig({ cwd, format: 'js', force: true })), 'mmk.config.js')
+  })
+
+  for (const [type, head] of /** @type {const} */ ([
+    ['commonjs', 'module.exports ='],
+    ['module', 'export default'],
+  ])) {
+    it(`takes over the settings of migrate-mongo in a project of type ${type}`, async () => {
+      await writeFile(join(cwd, 'package.json'), JSON.stringify({ type }))
+      const text = `const config = {
+        mongodb: { url: 'mongodb://db.internal:27017', databaseName: 'shop' },
+        migrationsDir: 'database/migrations',
+        changelogCollectionName: 'history',
+      }
+      ${head} config`
+      await writeFile(join(cwd, 'migrate-mongo-config.js'), text)
+      const { adopted } = await initProject({ cwd })
+
+      const { value } = await loadConfig()
+      assert.deepEqual(value, {
+        uri: 'mongodb://db.internal:27017',
+        dbName: 'shop',
+        migrationsDir: 'database/migrations',
+      })
+      assert.equal(adopted?.changelog, 'history')
+      await access(join(cwd, 'database', 'migrations'))
+    })
+  }
+
+  it('does not write down a URI that migrate-mongo had from the environment', async () => {
+    process.env.INIT_TEST_URI = 'mongodb://asha:s3cret@db.internal'
+    const text = `module.exports = { mongodb: { url: process.env.INIT_TEST_URI, databaseName: 'shop' } }`
+    await writeFile(join(cwd, 'migrate-mongo-config.js'), text)
+    const { path, adopted } = await initProject({ cwd })
+    delete process.env.INIT_TEST_URI
+
+    assert.doesNotMatch(await readFile(path, 'utf8'), /s3cret|db\.internal/)
+    // Nor any other: whoever forgets to set it would migrate the database of the example.
+    assert.deepEqual((await loadConfig()).value, { dbName: 'shop', migrationsDir: './migrations' })
+    assert.equal(adopted?.uri, null)
+    assert.match(await readFile(path, 'utf8'), /dbName: 'shop'/)
+  })
+  for (const [what, text] of [
+    ['rejects', "export default Promise.reject(new Error('no vault here'))"],
+    [
+      'throws when it is read',
+      "export default { get mongodb() { throw new Error('no vault here') } }",
+    ],
+    ['is a function', "export default () => ({ mongodb: { databaseName: 'shop' } })"],
+  ]) {
+    it(`writes the defaults beside a configuration of migrate-mongo that ${what}`, async () => {
+      await writeFile(join(cwd, 'package.json'), JSON.stringify({ type: 'module' }))
+      await writeFile(join(cwd, 'migrate-mongo-config.js'), text)
+      const { path, adopted } = await initProject({ cwd })
+
+      assert.equal(adopted, null)
+      assert.match(await readFile(path, 'utf8'), /dbName: 'my_app'/)
+    })
+  }
 })

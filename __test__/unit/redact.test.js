@@ -60,6 +60,7 @@ describe('redaction', () => {
 
   it('leaves alone what has no secret', () => {
     for (const text of [
+      'starts with "mongodb://" or "mongodb+srv://"',
       'connect to mongodb://localhost:27017/app failed',
       'mongodb://[::1]:27017,%2Ftmp%2Fmongodb.sock/app?replicaSet=rs0',
       'file:///app/node_modules/.pnpm/mongodb@7.0.0/node_modules/mongodb/lib/index.js:1:2',

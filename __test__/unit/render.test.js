@@ -119,6 +119,32 @@ describe('the table', () => {
     for (const line of table.split('\n')) assert.ok(line.length <= 80, line)
   })
 
+  it('wraps names of a coloured table without tearing a colour', () => {
+    const long = row({ file: `0001-${'日本-'.repeat(30)}.js` })
+    const rows = [long, { ...applied, checksumOk: false }]
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+    const sequences = /\u001b\[\d+m/g
+    const text = statusTable(rows, { colors: colored, width: 100 }).replace(sequences, '')
+    assert.equal(text, statusTable(rows, { colors: plain, width: 100 }))
+    assert.match(text, /│ Applied At {10}│/)
+  })
+
+  it('gives way to a few lines for each migration where it can not fit', () => {
+    const table = statusTable([applied, row({ file: `0002-${'long-'.repeat(9)}.js` })], {
+      colors: plain,
+      width: 40,
+    })
+    assert.deepEqual(table.split('\n'), [
+      '0001-a.js',
+      '  Status applied · Batch 3',
+      '  Applied At 2026-10-15 22:24:21',
+      '  Duration 12ms · Checksum ok',
+      '0002-long-long-long-long-long-long-long-',
+      'long-long-.js',
+      '  Status pending',
+    ])
+  })
+
   it('escapes names that would break its lines', () => {
     const cells = lastCells(statusTable([row({ file: 'a\n\u001b[2J.js' })], { colors: plain }))
     assert.equal(cells?.[0], 'a\\n\\x1b[2J.js')
@@ -191,7 +217,11 @@ describe('a failure in the terminal', () => {
   it('mentions a later failure without letting it hide the first', () => {
     const suppressed = [new LockReleaseFailedError('could not release\nmore')]
     const error = new LockLostError('lost', { suppressed })
-    assert.equal(failureText(error), '✖ LOCK_LOST: lost\n  Also: could not release')
+    assert.equal(
+      failureText(error),
+      '✖ LOCK_LOST: lost\n  Also: could not release\n' +
+        '  More: node_modules/mongo-migrate-kit/docs/errors.md#lock_lost',
+    )
   })
 
   it('never shows a password nor obeys a control character', () => {

@@ -20,6 +20,7 @@ const holder = {
   expiresAt: null,
   now: 0,
   ttlMs: 60_000,
+  beats: 2,
   expired: false,
 }
 
@@ -42,6 +43,7 @@ const finished = {
   durationMs: 12,
   batch: 1,
   transaction: false,
+  attempts: 1,
 }
 
 /** Records what a reporter says and does, in order. */
@@ -76,6 +78,16 @@ describe('log lines', () => {
       { level: 'success', text: '✔ Applied  0001-a.js   [12ms]' },
     ])
     assert.deepEqual(texts({ ...finished, status: 'reverted' }), ['↩ Reverted 0001-a.js   [12ms]'])
+    assert.deepEqual(texts({ ...finished, transaction: true }), [
+      '✔ Applied  0001-a.js   [12ms, transaction]',
+    ])
+    assert.deepEqual(texts({ ...finished, transaction: true, attempts: 3 }), [
+      '✔ Applied  0001-a.js   [12ms, transaction, attempt 3]',
+    ])
+    assert.deepEqual(
+      texts({ type: 'transactionRetried', name: 'a.js', attempt: 2, reason: 'gone\n' }),
+      ['⚠ Retrying  a.js — its transaction was given up (gone\\n); attempt 2 begins'],
+    )
     assert.deepEqual(
       eventLines({ type: 'migrationSkipped', name: 'a.js', reason: 'Already applied' }),
       [{ level: 'dim', text: '⏭ Skipped  a.js' }],
@@ -111,6 +123,16 @@ describe('log lines', () => {
         text: '⚠ Lost the migration lock mid-run (renewal failed) — another run may have started',
       },
     ])
+  })
+
+  it('say of a run that goes on without its lock what it said when it lost it', () => {
+    const event = /** @type {const} */ ({
+      type: 'warning',
+      code: 'LOCK_LOST',
+      message: 'x',
+      context: {},
+    })
+    assert.deepEqual(eventLines(event), eventLines({ type: 'leaseLost', cause: 'deadline' }))
   })
 
   it('warn about a run without a lock in the words that users know', () => {

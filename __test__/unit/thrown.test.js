@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createCauses, describeThrown, locationOf } from '../../lib/thrown.js'
+import { locationOf } from '../../lib/location.js'
+import { createCauses, describeThrown } from '../../lib/thrown.js'
 
 const hostile = new Proxy(
   {},
@@ -69,6 +70,22 @@ describe('a thrown value', () => {
     const { context } = describeThrown(error, createCauses())
     assert.equal(context.code, 11000)
     assert.deepEqual(context.errorLabels, ['Some'])
+  })
+
+  it('brings along the first ten errors within it, however odd they are', () => {
+    const many = Array.from({ length: 1e4 }, (_, index) => (index === 0 ? hostile : index))
+    const { context } = describeThrown(new AggregateError(many, 'all'), createCauses())
+    /** @type {any} */
+    const errors = context.errors
+    assert.equal(errors.length, 10)
+    assert.deepEqual(errors[1], { name: 'number', message: '1' })
+    const failed = [{ index: 3, code: 11000, errmsg: 'E11000', op: { secret: 1 } }, hostile]
+    const bulk = describeThrown({ writeErrors: failed }, createCauses())
+    assert.deepEqual(bulk.context.writeErrors, [
+      { index: 3, code: 11000, message: 'E11000' },
+      { index: null, code: null, message: 'undefined' },
+    ])
+    assert.equal(describeThrown({ errors: hostile }, createCauses()).context.errors, undefined)
   })
 
   it('names the first place that is in nobody’s package', () => {
