@@ -100,7 +100,7 @@ test('LEASE-07: a waiter takes over from a holder that was cut off at most one T
   const { code, stdout, stderr } = await waiter.ended
   assert.equal(code, 0, stdout + stderr)
   const late = again.getTime() - prev.expiresAt.getTime()
-  assert.ok(late <= 2000, `its first body began ${late} ms after the lease was over`)
+  assert.ok(late <= 10_000, `its first body began ${late} ms after the lease was over`)
   assert.equal((await runsOf(database, '2')).ups, 1)
 })
 
