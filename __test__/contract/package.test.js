@@ -196,7 +196,7 @@ test('PKG-05: npx mmk does init, create, up, status, down and unlock', async (t)
     return end.stdout
   }
 
-  await mmk('init', '--uri', database.uri, '--db', database.name)
+  await mmk('init', '--js', '--uri', database.uri, '--db', database.name)
   await mmk('create', 'add users')
   const [file] = await readdir(join(folder, 'migrations'))
   assert.match(file ?? '', /-add-users\.js$/)
