@@ -7,7 +7,7 @@
  *
  * A failing step does not keep the later ones from running, but it fails the whole.
  */
-import { readdir, stat } from 'node:fs/promises'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { cargo } from './cargo.js'
 import { ensureFaketime } from './faketime.js'
@@ -29,6 +29,8 @@ const fileDeadlineMs = 900_000
 /** Their tests mostly wait (for a lease to end, a process to die), so several files share the cores. */
 const patientFolders = ['faults', 'crash'].map((name) => join('__test__', name) + sep)
 const patientFiles = 3
+/** Fail points and left-over operations are the server's: who works with them has it for himself. */
+const wantsServerAlone = /helpers\/(?:fail-point|faulty-run|attempts|orphans)\.js/
 const core = '--no-default-features'
 const clippy = ['clippy', '--all-targets']
 const denyWarnings = ['--', '-D', 'warnings']
@@ -53,7 +55,7 @@ async function chosen(only) {
   const paths = only.length === 0 || only[0] === 'js' ? ['__test__'] : only
   const files = (await Promise.all(paths.map(testFiles))).flat()
   if (files.length === 0) throw new ScriptError(`No *.test.js in ${paths.join(', ')}`)
-  const tests = nodeSteps(files)
+  const tests = await nodeSteps(files)
   if (only.length === 0) return [...rustSteps, addonStep(), ...jsChecks, ...tests]
   return only[0] === 'js' ? [addonStep(), ...jsChecks, ...tests] : [addonStep(), ...tests]
 }
@@ -64,12 +66,12 @@ function addonStep() {
   return { name: 'addon', run: () => building }
 }
 
-/** @param {readonly string[]} files @returns {Step[]} */
-function nodeSteps(files) {
-  const isPatient = (/** @type {string} */ file) => patientFolders.some((it) => file.startsWith(it))
-  const patient = files.filter(isPatient)
+/** @param {readonly string[]} files @returns {Promise<Step[]>} */
+async function nodeSteps(files) {
+  const kinds = await Promise.all(files.map(isPatient))
+  const patient = files.filter((_, index) => kinds[index])
   // One file at a time: many of the others watch clocks, or start more processes than there are cores.
-  const others = files.filter((file) => !isPatient(file))
+  const others = files.filter((_, index) => !kinds[index])
   const steps = [
     { name: 'node tests', files: others, atOnce: 1 },
     { name: 'node tests that wait', files: patient, atOnce: patientFiles },
@@ -80,6 +82,12 @@ function nodeSteps(files) {
       name,
       run: (servers) => nodeTests(files, atOnce, servers),
     }))
+}
+
+/** @param {string} file */
+async function isPatient(file) {
+  if (!patientFolders.some((folder) => file.startsWith(folder))) return false
+  return !wantsServerAlone.test(await readFile(join(root, file), 'utf8'))
 }
 
 /**
