@@ -15,6 +15,11 @@ use crate::lock::orphans::Orphans;
 use crate::migration::Direction;
 use crate::plan::{Plan, Step};
 
+/// The server's code for an operation that somebody has ended.
+const INTERRUPTED: i32 = 11601;
+/// How long the news of a lost lock may take: a watch or a renewal has told of it by then.
+const NEWS_PATIENCE: Duration = Duration::from_secs(1);
+
 /// How long a body or a hook may take to end after it was told to.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
 
@@ -145,6 +150,9 @@ impl<G: ChangelogStore, H: Host, C: Clock, O: Orphans> Stage<'_, G, H, C, O> {
                 Ok((self.finished(step, duration_ms, transaction, attempts), claiming))
             }
             BodyReply::Threw { error, .. } => {
+                if error.context["code"] == INTERRUPTED {
+                    self.await_news().await;
+                }
                 Err(self.threw(&name, &entry, error, transaction).await)
             }
             BodyReply::Fenced { .. } => Err(Failure::after_body(RunError::Lost {
@@ -239,6 +247,16 @@ impl<G: ChangelogStore, H: Host, C: Clock, O: Orphans> Stage<'_, G, H, C, O> {
     async fn stop_operations(&self) {
         if let Some(orphans) = self.orphans {
             self.runner.stop_own_operations(orphans).await;
+        }
+    }
+
+    /// Somebody has ended an operation of the body's. Whoever took the lock over does that before it
+    /// begins, and can be faster than the news that the lock is gone.
+    async fn await_news(&self) {
+        let until = self.runner.clock.now() + NEWS_PATIENCE;
+        tokio::select! {
+            _ = self.permit.guard.lost() => {}
+            () = self.runner.clock.sleep_until(until) => {}
         }
     }
 
