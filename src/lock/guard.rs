@@ -135,6 +135,11 @@ impl LeaseGuard {
         std::future::pending().await
     }
 
+    /// Is there a lease that can be lost?
+    pub fn is_leased(&self) -> bool {
+        self.trust().is_some()
+    }
+
     /// Is the lease known to be lost?
     pub fn is_gone(&self) -> bool {
         self.trust().is_some_and(|trust| matches!(*trust.borrow(), Trust::Lost(_)))

@@ -253,9 +253,12 @@ impl<G: ChangelogStore, H: Host, C: Clock, O: Orphans> Stage<'_, G, H, C, O> {
     /// Somebody has ended an operation of the body's. Whoever took the lock over does that before it
     /// begins, and can be faster than the news that the lock is gone.
     async fn await_news(&self) {
+        if !self.permit.guard.is_leased() {
+            return;
+        }
         let until = self.runner.clock.now() + NEWS_PATIENCE;
         tokio::select! {
-            _ = self.permit.guard.lost() => {}
+            _ = self.permit.guard.gone() => {}
             () = self.runner.clock.sleep_until(until) => {}
         }
     }
