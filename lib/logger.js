@@ -4,24 +4,10 @@
  * `info`, `success` and `dim` go to standard output, `warn` and `error` to standard error. Colour is
  * decided for each stream by itself, so a piped stdout stays plain beside a coloured stderr.
  */
-import { createColors } from './colors.js'
+import { createColors, wantsColor } from './colors.js'
 
 /** @import { MmkLogger } from '../index.d.ts' */
-
-/** @typedef {{ write(text: string): unknown, isTTY?: boolean }} Sink */
-
-/**
- * Should a stream get colours? `NO_COLOR` forbids, `FORCE_COLOR` asks (0 and false forbid), otherwise
- * only a terminal that can show them does.
- * @param {Sink} sink
- * @param {NodeJS.ProcessEnv} [env]
- * @returns {boolean}
- */
-export function wantsColor(sink, env = process.env) {
-  if (env.NO_COLOR) return false
-  if (env.FORCE_COLOR !== undefined) return !['0', 'false'].includes(env.FORCE_COLOR)
-  return sink.isTTY === true && env.TERM !== 'dumb'
-}
+/** @import { Sink } from './colors.js' */
 
 /**
  * @param {{ stdout?: Sink, stderr?: Sink, env?: NodeJS.ProcessEnv }} [options]

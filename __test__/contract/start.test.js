@@ -51,11 +51,20 @@ const failures = /^lib\/(failure|explain)\.js$/
 /** @param {string[]} loaded @param {RegExp} kind */
 const ofKind = (loaded, kind) => loaded.filter((path) => kind.test(path))
 
-test('the version is told without any verb, and without the addon', async (t) => {
+test('the version and the help load the parser and its words, and nothing that works', async (t) => {
   const { mmk } = await project(t)
-  const loaded = await loadedBy(mmk(['--version'], { env }))
-  assert.ok(loaded.includes('lib/cli/main.js'))
-  assert.deepEqual(ofKind(loaded, /^lib\/(cli\/commands|native|config)\//), [])
+  for (const args of [['--version'], ['--help'], ['up', '--help'], ['help', 'up']]) {
+    const loaded = await loadedBy(mmk(args, { env }))
+    assert.deepEqual(ofKind(loaded, /^lib\//).sort(), [
+      'lib/cli/commander.js',
+      'lib/cli/form.js',
+      'lib/cli/main.js',
+      'lib/cli/output.js',
+      'lib/cli/program.js',
+      'lib/cli/verbs.js',
+      'lib/colors.js',
+    ])
+  }
 })
 
 test('a verb is loaded without the others', async (t) => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { test } from 'node:test'
-import { addVerbs, createProgram, VERB_NAMES } from '../../lib/cli/program.js'
+import { createProgram } from '../../lib/cli/program.js'
 import { snapshots } from '../helpers/snapshots.js'
 
 snapshots('mmk', {
@@ -14,10 +14,10 @@ snapshots('mmk', {
   'a value that is none': { args: ['down', '--steps', 'two'] },
 })
 
-test('every command has its texts', async () => {
-  const program = createProgram()
-  await addVerbs(program, () => async () => {}, VERB_NAMES)
-  for (const command of program.commands) {
+test('every command has its texts', () => {
+  const { commands } = createProgram(() => () => {})
+  assert.ok(commands.length > 0)
+  for (const command of commands) {
     const file = new URL(`${command.name()}.test.js`, import.meta.url)
     assert.ok(existsSync(file), `what \`mmk ${command.name()}\` shows is kept nowhere`)
   }

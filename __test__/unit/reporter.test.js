@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createLogger, wantsColor } from '../../lib/logger.js'
+import { wantsColor } from '../../lib/colors.js'
+import { createLogger } from '../../lib/logger.js'
 import { createReporter, eventLines, nothingText, rehearsalText } from '../../lib/reporter.js'
 
 /** @import { Event } from '../../lib/contract.d.ts' */

@@ -6,6 +6,7 @@
  * is not known is `null`, and nothing is ever left out.
  */
 import { DOCS, docsUrl } from '../errors.js'
+import { redactData } from '../redact.js'
 import { lockInfo } from '../shapes.js'
 import { failureDocument } from './failure.js'
 
@@ -53,11 +54,11 @@ export function createDocuments(form, command) {
     JSON.stringify(document, null, compact ? undefined : 2)
   const envelope = () => ({ schemaVersion: SCHEMA_VERSION, command, ...known })
   return {
-    compact,
-    /** @param {Event} event */
+    /** @param {Event} event @returns {string | null} a line for it, where events are asked for */
     observe(event) {
       known.lock = lockAfter(event, known.lock)
       known.migrations.push(...doneBy(event))
+      return compact ? JSON.stringify(redactData(event)) : null
     },
     /** @param {RunReport | StatusReport} report what a run or a look at the state came to */
     conclude(report) {

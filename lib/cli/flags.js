@@ -1,21 +1,22 @@
-/** Values of flags: text in, a checked value out, or a usage error that says what was expected. */
-import { InvalidArgumentError as InvalidValue } from './commander.js'
-
-/** @typedef {import('./main.js').Globals} Globals */
+/** The global flags, as configuration. */
 
 /**
- * @param {string} text
- * @returns {number}
+ * @typedef {{
+ *   uri?: string
+ *   db?: string
+ *   dir?: string
+ *   config?: string
+ *   namespace?: string
+ *   lockTtl?: number
+ *   json?: '1' | '2'
+ *   jsonLines?: boolean
+ *   verbose?: boolean
+ *   utc?: boolean
+ * }} Globals
  */
-export function positiveInteger(text) {
-  if (/^\d+$/.test(text) && Number(text) >= 1 && Number.isSafeInteger(Number(text))) {
-    return Number(text)
-  }
-  throw new InvalidValue('A whole number of at least 1 is expected.')
-}
 
 /**
- * The global flags under their configuration keys; what wasn't given is left out.
+ * Under their configuration keys; what wasn't given is left out.
  * @param {Globals} globals
  */
 export function configOf({ uri, db, dir, namespace, lockTtl }) {

@@ -6,8 +6,6 @@
 /** @import { Command } from 'commander' */
 /** @import { Form } from './document.js' */
 
-/** This verb is about all the others. */
-const WHOLE_GRAMMAR = 'completion'
 /** Of a `--json` that names none. */
 const FIRST_VERSION = '1'
 
@@ -34,37 +32,15 @@ export function withBareJson(argv) {
 /**
  * The verb, without the parser: the first word that is one, and no value of a global flag.
  * @param {Command} program
- * @param {readonly string[]} names of the verbs
  * @param {readonly string[]} words
  * @returns {string | null}
  */
-export function findVerb(program, names, words) {
-  return words.find((word, at) => names.includes(word) && !isValue(program, words, at)) ?? null
-}
-
-/**
- * The verbs that this command line needs. Who asks for help, or has mistyped one, is shown them all.
- * @param {Command} program
- * @param {readonly string[]} names of the verbs
- * @param {readonly string[]} words
- * @returns {readonly string[]}
- */
-export function neededVerbs(program, names, words) {
-  const own = words.filter((_, at) => !isValue(program, words, at))
-  if (own.some((word) => ['-V', '--version'].includes(word))) return []
-  const first = own.find((word) => !word.startsWith('-')) ?? ''
-  const all = own.some((word) => ['-h', '--help'].includes(word)) || first === WHOLE_GRAMMAR
-  return names.includes(first) && !all ? [first] : names
-}
-
-/**
- * @param {Command} program
- * @param {readonly string[]} words
- * @param {number} at
- */
-function isValue(program, words, at) {
-  const before = words[at - 1]
-  return program.options.some(({ required, long }) => required && long === before)
+export function findVerb({ commands, options }, words) {
+  const names = commands.map((command) => command.name())
+  const takesNext = (/** @type {string} */ word) => {
+    return options.some(({ required, long }) => required && long === word)
+  }
+  return words.find((word, at) => names.includes(word) && !takesNext(words[at - 1])) ?? null
 }
 
 /**

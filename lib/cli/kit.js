@@ -13,7 +13,7 @@ import { handOverSignals } from './signals.js'
 
 /**
  * A kit that isn't connected: enough to create a file.
- * @param {import('./main.js').Cli} cli
+ * @param {import('./perform.js').Cli} cli
  * @param {Partial<MmkConfigInput>} [flags] the verb's own flags, as configuration
  * @returns {Promise<MigratorKit>}
  */
@@ -34,7 +34,7 @@ export async function openKit({ globals, documents, progress, runs }, flags = {}
 /**
  * A kit for a command that runs migrations.
  * @template T
- * @param {import('./main.js').Cli} cli
+ * @param {import('./perform.js').Cli} cli
  * @param {(kit: MigratorKit) => Promise<T>} work
  * @param {Partial<MmkConfigInput>} [flags]
  */
@@ -44,7 +44,7 @@ export function withRunningKit(cli, work, flags) {
 
 /**
  * @template T
- * @param {import('./main.js').Cli} cli
+ * @param {import('./perform.js').Cli} cli
  * @param {(kit: MigratorKit) => Promise<T>} work
  * @param {Partial<MmkConfigInput>} [flags]
  * @returns {Promise<T>}

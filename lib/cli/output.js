@@ -5,9 +5,7 @@
  * sends whatever else is written there (our log lines, a body's `console.log`) to stderr. It can't
  * reach what is written to the descriptor itself, by a child process or `fs.writeSync(1)`.
  */
-import { createColors } from '../colors.js'
-import { wantsColor } from '../logger.js'
-import { redactData } from '../redact.js'
+import { createColors, wantsColor } from '../colors.js'
 
 /** @import { Event } from '../contract.d.ts' */
 /** @import { Documents } from './document.js' */
@@ -79,8 +77,8 @@ function printOnce(text) {
 
 /** @param {Event} event remembered for the document and, with `--json-lines`, a line of its own */
 export function observe(event) {
-  documents?.observe(event)
-  if (documents?.compact && !told) printResult(JSON.stringify(redactData(event)))
+  const line = documents?.observe(event)
+  if (line && !told) printResult(line)
 }
 
 /** @param {string} text */

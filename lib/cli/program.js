@@ -1,18 +1,8 @@
-/**
- * The command line's grammar: global flags here, each verb in its own file, which is loaded when it
- * is asked for. It loads neither the driver nor the addon; verbs import what they need when they run.
- */
+/** The command line's grammar: the global flags here, the verbs in `verbs.js`. It only reads. */
 import { readFileSync } from 'node:fs'
 import { Command, Option } from './commander.js'
-import { positiveInteger } from './flags.js'
 import { printHelp } from './output.js'
-
-/**
- * A verb's work: the common things, its own options, its arguments; resolves to the exit status.
- * @typedef {(cli: import('./main.js').Cli, options: any, ...args: any[]) => Promise<number>} Work
- */
-
-/** @typedef {(work: Work) => (...args: any[]) => Promise<void>} Action */
+import { addVerbs, positiveInteger } from './verbs.js'
 
 const EXAMPLES = `
 Examples:
@@ -24,11 +14,11 @@ Examples:
   $ mmk down                         revert the last batch`
 
 /**
- * The grammar without the verbs.
+ * @param {import('./verbs.js').Action} action
  * @returns {import('commander').Command}
  */
-export function createProgram() {
-  return new Command('mmk')
+export function createProgram(action) {
+  const program = new Command('mmk')
     .description('MongoDB migrations with a lock that holds')
     .version(readVersion(), '-V, --version', 'print the version')
     .option('--uri <uri>', 'MongoDB connection string')
@@ -50,37 +40,9 @@ export function createProgram() {
     .configureOutput({ outputError: () => {}, writeOut: printHelp })
     .exitOverride()
     .addHelpText('after', EXAMPLES)
+  addVerbs(program, action)
+  return program
 }
-
-/**
- * @param {import('commander').Command} program is added to
- * @param {Action} action makes a commander action of a verb's work
- * @param {readonly string[]} names
- */
-export async function addVerbs(program, action, names) {
-  const wanted = Object.entries(VERBS).filter(([name]) => names.includes(name))
-  for (const add of await Promise.all(wanted.map(([, load]) => load()))) add(program, action)
-}
-
-/** In the order of the help. */
-const VERBS = {
-  init: async () => (await import('./commands/init.js')).addInit,
-  create: async () => (await import('./commands/create.js')).addCreate,
-  up: async () => (await import('./commands/up.js')).addUp,
-  down: async () => (await import('./commands/down.js')).addDown,
-  redo: async () => (await import('./commands/redo.js')).addRedo,
-  'dry-run': async () => (await import('./commands/dry-run.js')).addDryRun,
-  status: async () => (await import('./commands/status.js')).addStatus,
-  list: async () => (await import('./commands/list.js')).addList,
-  mark: async () => (await import('./commands/mark.js')).addMark,
-  unlock: async () => (await import('./commands/unlock.js')).addUnlock,
-  import: async () => (await import('./commands/import.js')).addImport,
-  config: async () => (await import('./commands/config.js')).addConfig,
-  doctor: async () => (await import('./commands/doctor.js')).addDoctor,
-  completion: async () => (await import('./commands/completion.js')).addCompletion,
-}
-
-export const VERB_NAMES = Object.keys(VERBS)
 
 /**
  * A value that is only taken after `=` is shown with it.

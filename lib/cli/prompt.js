@@ -11,7 +11,7 @@ import { canAsk, printNote, printResult } from './output.js'
 
 /**
  * Asks before something that can't be taken back.
- * @param {import('./main.js').Cli} cli
+ * @param {import('./perform.js').Cli} cli
  * @param {string} question
  * @returns {Promise<number | null>} `null`: agreed; otherwise the exit status to end with
  */

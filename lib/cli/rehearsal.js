@@ -7,7 +7,7 @@ import { printRows } from './table.js'
 /** @import { DryRunOptions, MmkConfig } from '../../index.d.ts' */
 
 /**
- * @param {import('./main.js').Cli} cli
+ * @param {import('./perform.js').Cli} cli
  * @param {'up' | 'down'} direction
  * @param {string | undefined} file
  * @param {DryRunOptions} options

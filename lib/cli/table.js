@@ -4,7 +4,7 @@ import { printJson, printResult, stdoutColors, terminalWidth } from './output.js
 /** @import { StatusRow } from '../../index.d.ts' */
 
 /**
- * @param {import('./main.js').Cli} cli
+ * @param {import('./perform.js').Cli} cli
  * @param {StatusRow[]} rows
  */
 export async function printRows({ globals, json }, rows) {

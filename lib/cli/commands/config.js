@@ -6,19 +6,8 @@ import { printJson, printLog, printResult, printWarning, stdoutColors } from '..
 
 /** @import { Setting } from '../../config/shown.js' */
 
-/**
- * @param {import('commander').Command} program
- * @param {import('../program.js').Action} action
- */
-export function addConfig(program, action) {
-  program
-    .command('config')
-    .description('show the configuration, and where each value comes from')
-    .action(action(config))
-}
-
-/** @type {import('../program.js').Work} */
-async function config({ globals, json }) {
+/** @type {import('../perform.js').Work} */
+export async function run({ globals, json }) {
   const { resolveConfig } = await import('../../config/index.js')
   const { shownSettings } = await import('../../config/shown.js')
   const resolved = await resolveConfig({

@@ -6,19 +6,8 @@ import { printJson, printLog, printResult, stdoutColors } from '../output.js'
 
 /** @import { Finding } from '../../doctor/findings.js' */
 
-/**
- * @param {import('commander').Command} program
- * @param {import('../program.js').Action} action
- */
-export function addDoctor(program, action) {
-  program
-    .command('doctor')
-    .description('check the server, the permissions, the lock, the changelog and the files')
-    .action(action(doctor))
-}
-
-/** @type {import('../program.js').Work} */
-async function doctor({ globals, json, progress }) {
+/** @type {import('../perform.js').Work} */
+export async function run({ globals, json, progress }) {
   const { examine } = await import('../../doctor/index.js')
   const flags = configOf(globals)
   const { findings, configFile } = await examine({ flags, configPath: globals.config, progress })

@@ -1,35 +1,14 @@
 /** `mmk down [file]`: revert the last batch, another one, the last few, back to a file, or one. */
 
 import { escapeText, plural } from '../../text.js'
-import { Option } from '../commander.js'
 import { EXIT } from '../exit.js'
-import { positiveInteger } from '../flags.js'
 import { withRunningKit } from '../kit.js'
 import { printJson } from '../output.js'
 
 /** @typedef {{ file?: string, to?: string, batch?: number, steps?: number }} Target */
 
-/**
- * @param {import('commander').Command} program
- * @param {import('../program.js').Action} action
- */
-export function addDown(program, action) {
-  program
-    .command('down')
-    .description('revert the last batch, or what is named')
-    .argument('[file]', 'only this one')
-    .option('--to <file>', 'revert what was applied after this one')
-    .addOption(new Option('--batch <n>', 'revert this batch').argParser(positiveInteger))
-    .addOption(new Option('--steps <n>', 'revert the last n').argParser(positiveInteger))
-    .option('--no-lock', 'run without the lock: nothing else may run')
-    .option('-f, --force', 'revert files that have changed since they were applied')
-    .option('-y, --yes', 'do not ask')
-    .option('--dry-run', 'show what would be reverted, and revert nothing')
-    .action(action(down))
-}
-
-/** @type {import('../program.js').Work} */
-async function down(cli, { to, batch, steps, lock, force, yes, dryRun }, file) {
+/** @type {import('../perform.js').Work} */
+export async function run(cli, { to, batch, steps, lock, force, yes, dryRun }, file) {
   if (dryRun) {
     const { rehearse } = await import('../rehearsal.js')
     await rehearse(cli, 'down', file, { to, batch, steps, force })

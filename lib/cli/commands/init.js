@@ -5,27 +5,8 @@ import { EXIT } from '../exit.js'
 import { shortPath } from '../kit.js'
 import { printJson, printResult, stdoutColors } from '../output.js'
 
-/**
- * @param {import('commander').Command} program
- * @param {import('../program.js').Action} action
- */
-export function addInit(program, action) {
-  const command = program
-    .command('init')
-    .description('write a config file and make the migrations directory')
-    .option('--js', 'write mmk.config.js (the default without a tsconfig.json)')
-    .option('--ts', 'write mmk.config.ts (the default with one)')
-    .option('--json', 'write mmk.config.json')
-    .option('--secret-provider', 'a config that fetches its URI from a secret store')
-    .option('--force', 'write over an existing config file')
-  command.configureHelp({
-    visibleGlobalOptions: () => program.options.filter((option) => option.long !== '--json'),
-  })
-  command.action(action(init))
-}
-
-/** @type {import('../program.js').Work} */
-async function init({ globals, json }, { js, ts, secretProvider, force }) {
+/** @type {import('../perform.js').Work} */
+export async function run({ globals, json }, { js, ts, secretProvider, force }) {
   const inJson = globals.json === '1'
   if ([js, ts, inJson].filter(Boolean).length > 1) {
     throw new InvalidArgumentError('--js, --ts and --json exclude each other')

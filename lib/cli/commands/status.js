@@ -7,20 +7,8 @@ import { printRows } from '../table.js'
 
 /** @import { StatusRow } from '../../../index.d.ts' */
 
-/**
- * @param {import('commander').Command} program
- * @param {import('../program.js').Action} action
- */
-export function addStatus(program, action) {
-  program
-    .command('status')
-    .description('show the state of every migration')
-    .option('--check', 'exit 1 if any is pending, 4 if any needs a look')
-    .action(action(status))
-}
-
-/** @type {import('../program.js').Work} */
-async function status(cli, { check }) {
+/** @type {import('../perform.js').Work} */
+export async function run(cli, { check }) {
   const rows = await withKit(cli, (kit) => kit.status({ requireDirectory: check === true }))
   await printRows(cli, rows)
   return check ? judge(rows) : EXIT.ok

@@ -6,7 +6,6 @@
  */
 
 import { unlockLines } from '../../messages.js'
-import { Option } from '../commander.js'
 import { heldBy } from '../document.js'
 import { EXIT } from '../exit.js'
 import { withKit } from '../kit.js'
@@ -14,21 +13,8 @@ import { canAsk, printJson, printNote, printResult, printWarning, stdoutColors }
 
 /** @import { LockInfo, MigratorKit } from '../../../index.d.ts' */
 
-/**
- * @param {import('commander').Command} program
- * @param {import('../program.js').Action} action
- */
-export function addUnlock(program, action) {
-  program
-    .command('unlock')
-    .description('show who holds the lock, and release it')
-    .option('-y, --yes', 'release it without asking')
-    .addOption(new Option('--force', 'the same as --yes'))
-    .action(action(unlock))
-}
-
-/** @type {import('../program.js').Work} */
-function unlock(cli, { yes, force }) {
+/** @type {import('../perform.js').Work} */
+export function run(cli, { yes, force }) {
   return withKit(cli, async (kit) => {
     const lock = await kit.lockInfo()
     if (lock === null) return answer(cli, { released: false, holder: null })
@@ -44,7 +30,7 @@ function unlock(cli, { yes, force }) {
   })
 }
 
-/** @param {import('../main.js').Cli} cli @param {LockInfo} lock */
+/** @param {import('../perform.js').Cli} cli @param {LockInfo} lock */
 function reportOnly(cli, lock) {
   if (cli.json) tellJson({ released: false, holder: lock })
   printNote('Nothing was released: `mmk unlock --yes` releases it (check the holder first)')
@@ -52,7 +38,7 @@ function reportOnly(cli, lock) {
 }
 
 /**
- * @param {import('../main.js').Cli} cli
+ * @param {import('../perform.js').Cli} cli
  * @param {MigratorKit} kit
  * @param {LockInfo} shown
  */
@@ -67,7 +53,7 @@ async function release(cli, kit, shown) {
 }
 
 /**
- * @param {import('../main.js').Cli} cli
+ * @param {import('../perform.js').Cli} cli
  * @param {{ released: boolean, holder: LockInfo | null }} outcome
  */
 function answer(cli, outcome) {
