@@ -148,7 +148,7 @@ function reasonOf(error) {
 /**
  * @template T
  * @param {contract.Reply<T>} reply
- * @param {Causes} causes
+ * @param {Causes} [causes]
  * @returns {Promise<T>}
  */
 export async function unwrap(reply, causes) {

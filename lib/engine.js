@@ -1,21 +1,18 @@
 /**
- * One resolved configuration with its core: what `runMigrations` and `MigratorKit` both drive.
+ * One resolved configuration with its core: what `runMigrations` and `MigratorKit` both drive. Runs
+ * are in `running.js`, so that a look at the state loads nothing of them.
  *
  * Promises: every failure is one of our errors.
  */
-import { cautions, warning } from './cautions.js'
-import { closing } from './closing.js'
+import { warning } from './cautions.js'
 import { resolveConfig, toSettings } from './config/index.js'
 import { openCore, unwrap } from './core.js'
-import { isMmkError, MigrationsDirNotFoundError, RunCancelledError } from './errors.js'
-import { lateHost } from './late-host.js'
+import { isMmkError, MigrationsDirNotFoundError } from './errors.js'
 import { createLogger } from './logger.js'
 import { redactUri } from './redact.js'
-import { createReporter, nothingText, rehearsalText } from './reporter.js'
-import { createCauses } from './thrown.js'
+import { createReporter } from './reporter.js'
 
-/** @import { Event, Holder, Reply, RunReport, RunRequest } from './contract.d.ts' */
-/** @import { StatusReport, StatusRow } from './contract.d.ts' */
+/** @import { Event, Holder, Reply, RunReport, StatusReport, StatusRow } from './contract.d.ts' */
 /** @import { MigratorKitOptions, MmkConfig, MmkEvent, MmkLogger } from '../index.d.ts' */
 /** @import { Resolved } from './config/index.js' */
 /** @import { Core } from './core.js' */
@@ -71,10 +68,10 @@ export async function connect(engine) {
  * @template T
  * @param {Engine} engine
  * @param {Reply<T>} reply
- * @param {Causes} [causes]
+ * @param {Causes} [causes] where the host of a run kept what was thrown
  * @returns {Promise<T>}
  */
-export async function replyValue({ resolved: { config } }, reply, causes = createCauses()) {
+export async function replyValue({ resolved: { config } }, reply, causes) {
   try {
     return await unwrap(reply, causes)
   } catch (error) {
@@ -85,71 +82,6 @@ export async function replyValue({ resolved: { config } }, reply, causes = creat
       })
     }
     throw error
-  }
-}
-
-/**
- * @param {Engine} engine
- * @param {RunRequest} request
- * @param {AbortSignal} [signal]
- * @returns {Promise<RunReport>}
- */
-export async function run(engine, request, signal) {
-  const { core, logger, report } = engine
-  const { config } = engine.resolved
-  const causes = createCauses()
-  const fresh = request.command === 'redo'
-  const server = async () => replyValue(engine, await core.connect(), causes)
-  const host = lateHost({ config, logger, causes, emit: report, fresh, server })
-  for (const event of cautions(config)) host.emit(event)
-  const result = await closing(
-    () =>
-      cancellable(core, signal, async () => {
-        return replyValue(engine, await core.run(request, host), causes)
-      }),
-    () => host.close(),
-    report,
-  )
-  engine.onReport?.(result)
-  if (result.results.length === 0) logger?.info(nothingText(request.command))
-  return result
-}
-
-/**
- * @param {Engine} engine
- * @param {RunRequest} request
- * @returns {Promise<StatusRow[]>} what `run` would do, in its order
- */
-export async function rehearse(engine, request) {
-  const { core, logger, report } = engine
-  const causes = createCauses()
-  const { config } = engine.resolved
-  const host = lateHost({ config, logger, causes, emit: report })
-  const rows = await replyValue(engine, await core.rehearse(request, host), causes)
-  logger?.info(rehearsalText(request.command, rows.length))
-  return rows
-}
-
-/**
- * @template T
- * @param {Core} core
- * @param {AbortSignal | undefined} signal
- * @param {() => Promise<T>} work
- * @returns {Promise<T>}
- */
-export async function cancellable(core, signal, work) {
-  const cancel = () => core.cancel()
-  if (signal?.aborted) {
-    throw new RunCancelledError('The run was cancelled before it began', { cause: signal.reason })
-  }
-  signal?.addEventListener('abort', cancel)
-  try {
-    return await work()
-  } catch (error) {
-    if (error instanceof RunCancelledError && signal?.aborted) error.cause = signal.reason
-    throw error
-  } finally {
-    signal?.removeEventListener('abort', cancel)
   }
 }
 

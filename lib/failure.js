@@ -9,6 +9,7 @@ import { explain } from './explain.js'
 import { busyLockText, executionFailureText, joinText } from './messages.js'
 import { lockInfo } from './shapes.js'
 import { suggestName } from './suggest.js'
+import { createCauses } from './thrown.js'
 
 /** @import { Failure, RunResult } from './contract.d.ts' */
 /** @import { MmkError } from './errors.js' */
@@ -17,11 +18,11 @@ import { suggestName } from './suggest.js'
 /**
  * The error for a failure that the core reported.
  * @param {Failure} failure
- * @param {Causes} causes where the host kept what was thrown
+ * @param {Causes} [causes] where the host kept what was thrown
  * @param {RunResult[]} [results] what the run had done before it failed
  * @returns {MmkError}
  */
-export function fromFailure(failure, causes, results = []) {
+export function fromFailure(failure, causes = createCauses(), results = []) {
   const suppressed = failure.suppressed.map((later) => fromFailure(later, causes))
   const kept = failure.causeId === null ? undefined : causes.get(failure.causeId)
   if (isOurs(kept, failure)) {

@@ -8,9 +8,10 @@
 
 import { cautions } from './cautions.js'
 import { showValue } from './config/problems.js'
-import { cancellable, replyValue } from './engine.js'
+import { replyValue } from './engine.js'
 import { InvalidArgumentError } from './errors.js'
 import { lateHost } from './late-host.js'
+import { cancellable } from './running.js'
 import { escapeText } from './text.js'
 import { createCauses } from './thrown.js'
 

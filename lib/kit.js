@@ -7,10 +7,10 @@
 import { resolveConfig } from './config/index.js'
 import * as engine from './engine.js'
 import { InvalidArgumentError } from './errors.js'
-import { downRequest, dryRunRequest, markRequest, redoRequest, upRequest } from './requests.js'
 import { lockInfo, runResult, statusRow } from './shapes.js'
 
 /** @import * as api from '../index.d.ts' */
+/** @import { RunRequest } from './contract.d.ts' */
 
 const FILTERS = ['all', 'pending', 'applied']
 
@@ -52,13 +52,7 @@ export class MigratorKit {
    * @param {api.UpOptions} [options]
    */
   async up(file, options = {}) {
-    const open = await this.#open()
-    const report = await engine.run(
-      open,
-      upRequest(file, options, open.resolved.config),
-      options.signal,
-    )
-    return report.results.map(runResult)
+    return this.#run(({ upRequest }, config) => upRequest(file, options, config), options.signal)
   }
 
   /**
@@ -66,20 +60,15 @@ export class MigratorKit {
    * @param {api.DownOptions} [options]
    */
   async down(file, options = {}) {
-    const open = await this.#open()
-    const report = await engine.run(
-      open,
-      downRequest(file, options, open.resolved.config),
+    return this.#run(
+      ({ downRequest }, config) => downRequest(file, options, config),
       options.signal,
     )
-    return report.results.map(runResult)
   }
 
   /** @param {string} [file] */
   async redo(file) {
-    const open = await this.#open()
-    const report = await engine.run(open, redoRequest(file, open.resolved.config))
-    return report.results.map(runResult)
+    return this.#run(({ redoRequest }, config) => redoRequest(file, config))
   }
 
   /**
@@ -89,8 +78,10 @@ export class MigratorKit {
    */
   async dryRun(direction, file, options = {}) {
     const open = await this.#open()
+    const { dryRunRequest } = await import('./requests.js')
+    const { rehearse } = await import('./running.js')
     const request = dryRunRequest(direction, file, options, open.resolved.config)
-    return (await engine.rehearse(open, request)).map(statusRow)
+    return (await rehearse(open, request)).map(statusRow)
   }
 
   /**
@@ -99,10 +90,10 @@ export class MigratorKit {
    * @param {api.MarkOptions} [options]
    */
   async mark(file, state, options = {}) {
-    const open = await this.#open()
-    const request = markRequest(file, state, options, open.resolved.config)
-    const { results } = await engine.run(open, request)
-    return runResult(results[0])
+    const [marked] = await this.#run(({ markRequest }, config) => {
+      return markRequest(file, state, options, config)
+    })
+    return marked
   }
 
   /** @param {api.ImportOptions} [options] */
@@ -162,6 +153,19 @@ export class MigratorKit {
     const { uri, dbName, migrationsDir } = { ...this.#argument, ...this.#options.flags }
     const { initConfig } = await import('./init.js')
     return initConfig({ uri, dbName, migrationsDir, ...options })
+  }
+
+  /**
+   * @param {(requests: typeof import('./requests.js'), config: Readonly<api.MmkConfig>) =>
+   *   RunRequest} request
+   * @param {AbortSignal} [signal]
+   */
+  async #run(request, signal) {
+    const open = await this.#open()
+    const requests = await import('./requests.js')
+    const { run } = await import('./running.js')
+    const report = await run(open, request(requests, open.resolved.config), signal)
+    return report.results.map(runResult)
   }
 
   async #open() {

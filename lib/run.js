@@ -4,6 +4,7 @@
 import { closing } from './closing.js'
 import * as engine from './engine.js'
 import { upRequest } from './requests.js'
+import { run } from './running.js'
 import { statusRow, summary } from './shapes.js'
 
 /** @import * as api from '../index.d.ts' */
@@ -17,7 +18,7 @@ export async function runMigrations(first = {}, second = {}) {
   const { config, kit, lock } = split({ ...first, ...second })
   return withEngine(config, kit, async (open) => {
     const request = upRequest(undefined, lock, open.resolved.config)
-    return summary(await engine.run(open, request, lock.signal))
+    return summary(await run(open, request, lock.signal))
   })
 }
 

@@ -22,8 +22,12 @@ const INDENT = '  '
 const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/gu
 
+/** Text without any of them, and without characters that are two to JavaScript. */
+const NARROW = /^[\0-\u10ff\u2000-\u206f]*$/
+
 /** @param {string} text */
 function widthOf(text) {
+  if (NARROW.test(text)) return text.length
   return [...text].length + (text.match(WIDE)?.length ?? 0)
 }
 
