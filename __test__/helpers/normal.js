@@ -19,7 +19,6 @@ const PATTERNS = [
   [/\b[\da-f]{24}\b/g, '<object id>'],
   [/\b\d+s ago/g, 'Ns ago'],
   [/MongoDB \d+\.\d+\.\d+/g, 'MongoDB <version>'],
-  [/MongoDB \d+\.\d+\.\d+/g, 'MongoDB <version>'],
   [/mmk_test_[\da-f]{8}/g, '<database>'],
   [/(127\.0\.0\.1|localhost):\d{4,5}/g, '<server>'],
 ]
