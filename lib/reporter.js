@@ -72,12 +72,24 @@ function markedLine({ name, status, reason }) {
 
 /** @param {EventOf<'claimConflict'>} event */
 function conflictLine({ name, expected, found }) {
-  const now = found ? `"${escapeText(found.status)}"` : 'gone'
   return line(
     'warn',
     `⚠ Warning  ${escapeText(name)} was moved by another run meanwhile: ` +
-      `expected "${escapeText(expected.status)}", found ${now}`,
+      `expected "${escapeText(expected.status)}", found ${foundText(expected, found)}`,
   )
+}
+
+/**
+ * @param {EventOf<'claimConflict'>['expected']} expected
+ * @param {EventOf<'claimConflict'>['found']} found
+ */
+function foundText(expected, found) {
+  if (!found) return 'gone'
+  const status = `"${escapeText(found.status)}"`
+  if (found.status !== expected.status) return status
+  return found.runId === expected.runId
+    ? `${status} in another version`
+    : `${status} by another run`
 }
 
 /**

@@ -47,9 +47,11 @@ pub struct Frame {
 
 impl Frame {
     fn fill(&self, Failed { error, results }: &Failed) -> String {
+        let mut details = error.context.clone();
+        // The numbers of the run have a place of their own, in version 2.
+        let metrics = details.as_object_mut().and_then(|facts| facts.remove("metrics"));
         let mut told = json!({
-            "code": error.code, "message": error.message,
-            "details": error.context, "hint": error.hint,
+            "code": error.code, "message": error.message, "details": details, "hint": error.hint,
         });
         if let (Some(docs), Value::Object(told)) = (&self.docs, &mut told) {
             told.insert("certainty".into(), json!(error.certainty));
@@ -58,6 +60,9 @@ impl Frame {
         let mut document = self.document.clone();
         if let Some(migrations) = document.get_mut("migrations") {
             *migrations = json!(results);
+        }
+        if let (Some(place), Some(metrics)) = (document.get_mut("metrics"), metrics) {
+            *place = metrics;
         }
         document.insert("error".into(), told);
         let document = Value::Object(document);

@@ -77,6 +77,8 @@ test('--json-lines tells what was done before a failure, and the failure on the 
   assert.deepEqual(outline(document.migrations), ['1-one.js applied'])
   assert.equal(document.error.code, 'MIGRATION_EXECUTION_FAILED')
   assert.match(document.error.details.location, /2-two\.js:3:9$/)
+  assert.equal(document.metrics.claimConflicts, 0)
+  assert.ok(!('metrics' in document.error.details))
 })
 
 for (const form of ['--json', '--json=2', '--json-lines']) {
@@ -121,7 +123,9 @@ for (const form of ['--json', '--json=2', '--json-lines']) {
     else {
       assertDocument(document, 'up')
       assert.deepEqual(outline(document.migrations), ['1-one.js applied'])
+      assert.equal(document.metrics.claimConflicts, 0)
     }
+    assert.ok(!('metrics' in document.error.details))
   })
 }
 

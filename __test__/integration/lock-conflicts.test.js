@@ -54,6 +54,7 @@ test('an entry that another run is at meanwhile stops the run with what was foun
   await assert.rejects(run, (/** @type {any} */ error) => {
     assert.equal(error.code, 'CHANGELOG_CONFLICT')
     assert.equal(error.context.found.runId, 'another')
+    assert.equal(error.context.metrics.claimConflicts, 1)
     return true
   })
 

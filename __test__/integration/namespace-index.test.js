@@ -47,7 +47,8 @@ test('a namespace that the index of 1.x keeps out is refused before its first bo
   assert.ok(error instanceof NamespaceIndexError)
   assert.equal(error.code, 'NAMESPACE_INDEX')
   const command = 'db.getCollection("_mmk_migrations").dropIndex("name_1")'
-  const { problems: _, ...facts } = error.context
+  const { problems: _, metrics, ...facts } = error.context
+  assert.ok(metrics)
   assert.deepEqual(facts, {
     ...{ collection: '_mmk_migrations', index: 'name_1', names: ['2-two.js'], command },
     ...{ done: [], notStarted: [] },

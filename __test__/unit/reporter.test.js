@@ -166,6 +166,21 @@ describe('log lines', () => {
     assert.match(text, /^Waiting for the migration lock of the default namespace .* 0001-a\.js$/)
   })
 
+  it('say how an entry that somebody has moved differs from what was read', () => {
+    const expected = { status: 'running', version: 2, runId: 'ours' }
+    /** @type {[Extract<Event, { type: 'claimConflict' }>['found'], string][]} */
+    const cases = [
+      [null, 'found gone'],
+      [{ ...expected, status: 'applied' }, 'found "applied"'],
+      [{ ...expected, runId: 'theirs' }, 'found "running" by another run'],
+      [{ ...expected, version: 3 }, 'found "running" in another version'],
+    ]
+    for (const [found, says] of cases) {
+      const [text = ''] = texts({ type: 'claimConflict', name: 'a.js', expected, found })
+      assert.ok(text.endsWith(`expected "running", ${says}`), text)
+    }
+  })
+
   it('say nothing of what goes as it should', () => {
     assert.deepEqual(texts(started), [])
     assert.deepEqual(texts({ type: 'leaseRenewed', beats: 3 }), [])

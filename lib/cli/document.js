@@ -80,6 +80,7 @@ export function createDocuments(form, command) {
       const { error } = failureDocument(thrown)
       if (form === 1) return write({ error })
       if (error.code === 'LOCK_ALREADY_HELD') known.lock = lockInTheWay(error.details)
+      known.metrics = metricsOf(thrown)
       return write({ ...envelope(), error: { ...error, ...moreOf(thrown, error.code) } })
     },
     /** What the core needs to print the failure itself when the event loop is blocked. */
@@ -152,6 +153,15 @@ function doneBy(event) {
 function skipped(file, status, reason) {
   const nothing = { durationMs: null, batch: null, transaction: false, attempts: 0 }
   return { file, status, reason, ...nothing }
+}
+
+/**
+ * The numbers of the run that failed, if it was one.
+ * @param {any} thrown
+ * @returns {Metrics | null}
+ */
+function metricsOf(thrown) {
+  return thrown?.context?.metrics ?? null
 }
 
 /** @param {Record<string, any>} details @returns {LockFacts} */

@@ -119,11 +119,13 @@ function stackLines(error) {
  */
 export function failureDocument(thrown) {
   const error = asError(thrown)
+  // Numbers of a run have a place of their own, in version 2.
+  const { metrics: _, ...details } = error.context ?? {}
   return {
     error: {
       code: error.code ?? null,
       message: redact(error.message),
-      details: error.context ?? {},
+      details,
       hint: error.hint ? redact(error.hint) : null,
     },
   }

@@ -61,6 +61,13 @@ pub(super) struct Wait {
     pub(super) lasted: Duration,
 }
 
+impl Wait {
+    /// 0 where the lock was free.
+    pub(super) fn ms(self) -> u64 {
+        if self.waited { whole_ms(self.lasted) } else { 0 }
+    }
+}
+
 /// How a waiter hears of a release.
 enum Ear {
     /// It has not tried to listen yet.
@@ -336,9 +343,7 @@ impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
         if let (Some(message), false) = (trouble, already_said) {
             self.warn("LOCK_RELEASE_FAILED", &message);
         }
-        // The counters went on while the lock was being released.
         outcome
-            .map(|report| Report { metrics: self.metrics(report.metrics.lock_wait_ms), ..report })
     }
 
     /// Is nothing of our own run going on on the server? What is gets a few seconds to end.

@@ -154,6 +154,24 @@ impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
         O: Orphans,
         F: Future<Output = Result<Door<L, O>, StoreFault>> + Send,
     {
+        let outcome = self.run_uncounted(open_lock).await;
+        // The counters went on while the lock was being released.
+        let metrics = self.metrics();
+        match outcome {
+            Ok(report) => Ok(Report { metrics, ..report }),
+            Err(stopped) => Err(Stopped { metrics, ..stopped }),
+        }
+    }
+
+    async fn run_uncounted<L, O, F>(
+        &mut self,
+        open_lock: impl FnOnce() -> F + Send,
+    ) -> Result<Report, Stopped>
+    where
+        L: LockStore,
+        O: Orphans,
+        F: Future<Output = Result<Door<L, O>, StoreFault>> + Send,
+    {
         if self.job.lock.is_none() {
             self.warn("NO_LOCK", "Running without a lock (--no-lock) — concurrent runs are unsafe");
         }
@@ -174,7 +192,12 @@ impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
         };
         let door = open_lock().await;
         let door = door.map_err(|fault| RunError::Database { doing: "opening the lock", fault })?;
-        let (entrance, wait) = self.enter(&door.lock, policy).await?;
+        let (entrance, wait) = self.enter(&door.lock, policy).await.inspect_err(|error| {
+            if let RunError::LockHeld { waited_ms, .. } = error {
+                self.count_wait(*waited_ms);
+            }
+        })?;
+        self.count_wait(wait.ms());
         match entrance {
             Entrance::NothingLeft(plan) => Ok(self.nothing_to_do(&plan, wait)),
             Entrance::Leased(lease) => {
@@ -293,14 +316,16 @@ impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
 
     fn report(&self, results: Vec<RunResult>, wait: Wait) -> Report {
         let up_to_date = results.iter().all(|result| result.status == ResultStatus::Skipped);
-        let waited_ms = if wait.waited { whole_ms(wait.lasted) } else { 0 };
-        let metrics = self.metrics(waited_ms);
-        Report { results, up_to_date, waited: wait.waited, waited_ms, metrics }
+        let (waited, waited_ms, metrics) = (wait.waited, wait.ms(), self.metrics());
+        Report { results, up_to_date, waited, waited_ms, metrics }
     }
 
-    fn metrics(&self, lock_wait_ms: u64) -> Metrics {
-        let counted = *self.metrics.lock().unwrap_or_else(PoisonError::into_inner);
-        Metrics { lock_wait_ms, ..counted }
+    fn metrics(&self) -> Metrics {
+        *self.metrics.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn count_wait(&self, ms: u64) {
+        self.metrics.lock().unwrap_or_else(PoisonError::into_inner).lock_wait_ms = ms;
     }
 
     /// A write whose precondition did not hold: says so, and what there is instead.

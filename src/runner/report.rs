@@ -81,11 +81,14 @@ pub struct Stopped {
     pub results: Vec<RunResult>,
     /// What did not begin.
     pub not_started: Vec<String>,
+    /// Its numbers.
+    pub metrics: Metrics,
 }
 
 impl From<RunError> for Stopped {
     fn from(error: RunError) -> Self {
-        Self { error, suppressed: vec![], results: vec![], not_started: vec![] }
+        let (suppressed, results, not_started) = (vec![], vec![], vec![]);
+        Self { error, suppressed, results, not_started, metrics: Metrics::default() }
     }
 }
 
