@@ -51,11 +51,11 @@ const faults = {
   },
   cutPrimary: async (victims, primary) => {
     const { cluster, setting } = victims
-    const { random } = setting
+    const { random, profile } = setting
     const others = cluster.members.filter((member) => member !== primary)
     const away = others.map(({ child }) => pidOf(child))
     // Now and then somebody is on the wrong side with it.
-    const with_ = random.chance(0.5) ? [pidOf((await chosen(victims)).child)] : []
+    const with_ = random.chance(profile.stranded) ? [pidOf((await chosen(victims)).child)] : []
     const heal = [
       await cut([primary.door], away),
       await cut(doors(others), [pidOf(primary.child), ...with_]),
@@ -126,14 +126,14 @@ async function unlock({ setting }) {
 }
 
 /**
- * Whose turn it is. Half the time whoever holds the lock now: nobody else has as much to lose.
+ * Whose turn it is: often whoever holds the lock now, as nobody else has as much to lose.
  * @param {Victims} victims
  * @returns {Promise<Slot>}
  */
 async function chosen(victims) {
   const { fleet, setting } = victims
   const any = setting.random.pick(fleet.slots)
-  if (setting.random.chance(0.5)) return any
+  if (!setting.random.chance(setting.profile.aimed)) return any
   const found = await readLock(victims)
   return fleet.slots.find(({ child }) => child.pid === found?.lock?.pid) ?? any
 }

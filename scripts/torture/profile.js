@@ -16,6 +16,8 @@
  * @property {Partial<Record<BodyKind, number>>} bodies
  * @property {Partial<Record<FaultKind, number>>} faults
  * @property {[number, number]} restMs between two faults
+ * @property {number} aimed the share of the faults that take whoever holds the lock, and not anybody
+ * @property {number} stranded the chance that a process is cut off together with a primary
  * @property {number} selfStop the chance that a process stops itself inside an open transaction
  * @property {number} unlocked the share of rounds that run with `noLock`
  * @property {number} ownClient the share of API rounds that bring their own client, which nobody closes
@@ -46,6 +48,8 @@ const usual = {
     stepDown: 2,
   },
   restMs: [1000, 4000],
+  aimed: 0.5,
+  stranded: 0.5,
   selfStop: 0.08,
   unlocked: 0.08,
   ownClient: 0.3,
@@ -84,6 +88,9 @@ export const mutants = {
       longMs: [5000, 9000],
       faults: { cutPrimary: 1 },
       restMs: [1000, 2000],
+      // What is written with the primary, and with nobody else, is rolled back.
+      aimed: 1,
+      stranded: 1,
       unlocked: 0,
       ownClient: 0,
     },
