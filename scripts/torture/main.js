@@ -74,11 +74,16 @@ async function hunted(mutant, common, seeds) {
   let caught = 0
   for (const seed of seeds) {
     const { findings, folder } = await torture({ ...common, seed, mutant, env, calmSeconds })
-    const by = findings.filter(({ violations }) => violations.length > 0).map(({ id }) => id)
+    const found = findings.filter(({ violations }) => violations.length > 0)
+    const by = found.map(({ id }) => id)
     const seen = by.some((id) => caughtBy.includes(id))
     caught += Number(seen)
     if (seen && folder) await rm(dirname(folder), { recursive: true })
     console.log(`${seen ? '✔' : '✖'} ${mutant}, seed ${seed}: ${by.join(' ') || 'not caught'}`)
+    // What the mutant is not known for may be a fault of its own.
+    for (const { id, violations } of found) {
+      if (!caughtBy.includes(id)) console.log(`  ${id}: ${violations[0]}`)
+    }
   }
   console.log(`${mutant}: caught in ${caught} of ${seeds.length}`)
   return caught >= mustCatch * seeds.length
