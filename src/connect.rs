@@ -14,6 +14,7 @@
 //! finds out.
 
 mod faults;
+mod update_form;
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -29,6 +30,7 @@ use mongodb::{Client, Collection, Database};
 use self::faults::unreachable;
 pub use self::faults::{fault_of, is_outcome_unknown};
 pub(crate) use self::faults::{is_unsettled, no_reply, server_code};
+pub use self::update_form::UpdateForm;
 use crate::fault::{FaultKind, StoreFault};
 
 /// How to connect.
@@ -93,6 +95,8 @@ pub struct Hello {
     pub set_name: Option<String>,
     /// Made when the server's process starts, so no two servers have the same.
     pub process: Option<String>,
+    /// What its clock showed, ms since 1970.
+    pub now: Option<i64>,
 }
 
 impl Connection {
@@ -182,6 +186,7 @@ pub(crate) async fn greet(database: &Database) -> Result<Hello, Error> {
             .ok()
             .filter(|_| !router)
             .map(ObjectId::to_hex),
+        now: reply.get_datetime("localTime").ok().map(|now| now.timestamp_millis()),
     })
 }
 

@@ -16,7 +16,7 @@ use crate::changelog::mongo::MongoChangelogStore;
 use crate::changelog::store::ChangelogStore;
 use crate::clock::SystemClock;
 use crate::config::{RunRequest, Settings};
-use crate::connect::{ConnectOptions, Connection, Hello};
+use crate::connect::{ConnectOptions, Connection, Hello, UpdateForm};
 use crate::error::Failed;
 use crate::fault::StoreFault;
 use crate::files::{self, DirectoryFault};
@@ -35,6 +35,7 @@ use crate::status::{self, StatusRow};
 pub struct Engine {
     settings: Settings,
     connection: Mutex<Option<Connection>>,
+    form: UpdateForm,
     wanted: watch::Sender<Wanted>,
     /// How many runs are under way.
     running: watch::Sender<usize>,
@@ -68,7 +69,8 @@ impl Engine {
     /// An engine that has not connected yet.
     pub fn new(settings: Settings) -> Self {
         let (wanted, running) = (watch::Sender::default(), watch::Sender::default());
-        Self { settings, connection: Mutex::default(), wanted, running }
+        let form = UpdateForm::default();
+        Self { settings, connection: Mutex::default(), form, wanted, running }
     }
 
     /// Connects and asks the server what it can do.
@@ -166,7 +168,11 @@ impl Engine {
         let outcome = runner
             .run(|| async {
                 let own = self.open(lock_name).await?;
-                let store = MongoLockStore::new(own.collection(&settings.lock_collection), timing);
+                let store = MongoLockStore::new(
+                    own.collection(&settings.lock_collection),
+                    timing,
+                    self.form.clone(),
+                );
                 let orphans = MongoOrphans::new(own.database());
                 *lock_connection.lock().await = Some(own);
                 Ok(Door { lock: Arc::new(store), orphans })
@@ -259,12 +265,13 @@ impl Engine {
     }
 
     fn changelog(&self, connection: &Connection) -> MongoChangelogStore {
-        MongoChangelogStore::new(connection.collection(&self.settings.migrations_collection))
+        let collection = connection.collection(&self.settings.migrations_collection);
+        MongoChangelogStore::new(collection, self.form.clone())
     }
 
     fn lock_store(&self, connection: &Connection) -> Result<MongoLockStore, Failed> {
         let collection = connection.collection(&self.settings.lock_collection);
-        Ok(MongoLockStore::new(collection, self.settings.timing()?))
+        Ok(MongoLockStore::new(collection, self.settings.timing()?, self.form.clone()))
     }
 
     async fn files(&self) -> Result<Vec<MigrationFile>, DirectoryFault> {

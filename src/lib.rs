@@ -8,7 +8,7 @@
 //! |---|---|
 //! | 0 values | [`mutant`], [`migration`], [`checksum`], [`fault`], [`event`], [`lock::lease`], [`lock::timing`], [`lock::proof`], [`changelog::entry`], [`import::source`] |
 //! | 1 ports | [`lock::store`], [`lock::orphans`], [`changelog::store`], [`clock`], [`host`] |
-//! | 2 pure logic | [`plan`], [`status`], [`lock::protocol`], [`lock::rules`], [`lock::wait`], [`import::tool`], [`import::folder`], [`import::intake`], [`import::neighbour`] |
+//! | 2 pure logic | [`plan`], [`status`], [`lock::protocol`], [`lock::rules`], `lock::document`, [`lock::wait`], [`import::tool`], [`import::folder`], [`import::intake`], [`import::neighbour`] |
 //! | 3 drivers | [`lock::guard`], [`lock::keeper`], [`runner`], [`import::adopt`], [`metrics`] |
 //! | 4 adapters | [`connect`], [`files`], [`lock::mongo`], [`lock::mongo_orphans`], [`lock::memory`], [`lock::memory_orphans`], [`changelog::mongo`], [`changelog::memory`], `import::mongo` |
 //! | 5 edges | [`config`], [`error`], [`engine`], `signals`, `bridge` |

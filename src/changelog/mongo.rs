@@ -23,7 +23,7 @@ use super::store::{
     Adoption, Advance, ChangelogStore, Claim, ClaimedEntry, Claiming, Expected, Mark, NameIndex,
     Settlement, Written,
 };
-use crate::connect::{fault_of, hello, is_outcome_unknown, no_reply, server_code};
+use crate::connect::{UpdateForm, fault_of, hello, is_outcome_unknown, no_reply, server_code};
 use crate::fault::StoreFault;
 use crate::import::mongo as source;
 use crate::import::source::Source;
@@ -34,12 +34,13 @@ use crate::migration::{MigrationName, Namespace};
 #[derive(Debug, Clone)]
 pub struct MongoChangelogStore {
     collection: Collection<Document>,
+    form: UpdateForm,
 }
 
 impl MongoChangelogStore {
     /// The changelog in this collection.
-    pub fn new(collection: Collection<Document>) -> Self {
-        Self { collection }
+    pub fn new(collection: Collection<Document>, form: UpdateForm) -> Self {
+        Self { collection, form }
     }
 
     /// The same collection, its documents as they come from the server.

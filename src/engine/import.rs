@@ -47,6 +47,7 @@ impl Engine {
         let importer = Importer {
             changelog: Arc::new(MongoChangelogStore::new(
                 connection.collection(&identity.changelog),
+                self.form.clone(),
             )),
             clock: SystemClock::start(),
             job: ImportJob {
@@ -65,7 +66,11 @@ impl Engine {
         let outcome = importer
             .run(|| async {
                 let own = self.open(lock_name).await?;
-                let store = MongoLockStore::new(own.collection(&settings.lock_collection), timing);
+                let store = MongoLockStore::new(
+                    own.collection(&settings.lock_collection),
+                    timing,
+                    self.form.clone(),
+                );
                 *lock_connection.lock().await = Some(own);
                 Ok(Arc::new(store))
             })

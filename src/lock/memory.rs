@@ -12,8 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use super::document::{holder, integer};
 use super::lease::{Holder, OwnerToken, RunId};
-use super::memory_document::{self as document, Document, Moment, holder, integer, owns};
+use super::memory_document::{self as document, Document, Moment, owns};
 use super::rules::Fence;
 use super::store::{
     AcquireReply, ArmReply, Arming, Attempt, Interest, LockStore, ReleaseReply, RenewReply,

@@ -5,6 +5,7 @@
 //! [`orphans`] the one to what dead runs left running; [`rules`] says what a store decides, [`wait`]
 //! how long to wait for somebody else.
 
+mod document;
 pub mod guard;
 pub mod keeper;
 pub mod lease;
@@ -12,9 +13,13 @@ pub mod memory;
 mod memory_document;
 pub mod memory_orphans;
 pub mod mongo;
+mod mongo_acquire;
 mod mongo_fence;
+mod mongo_operators;
 pub mod mongo_orphans;
 mod mongo_pipeline;
+mod mongo_reading;
+mod mongo_register;
 mod mongo_unblock;
 mod mongo_watch;
 pub mod orphans;

@@ -1,7 +1,10 @@
 //! The lock in a MongoDB collection: one document, judged and written by the server.
 //!
 //! Every write waits for a majority; what the server decides is spelled out in `mongo_pipeline`, the
-//! fence in `mongo_fence`. A verb gets no longer than a quarter of the TTL, however many commands it
+//! acquire in `mongo_acquire`, the fence in `mongo_fence`. A server that refuses update pipelines decides
+//! nothing: there we judge what it has, and write in the operators of `mongo_operators` on the condition
+//! that it still has it. Which of the two it takes is learned from the first refusal, for as long as the
+//! store lives. A verb gets no longer than a quarter of the TTL, however many commands it
 //! takes, so that a connection that died without a word leaves time to ask again over another one.
 //!
 //! Leases carry the id of the primary's election. It is asked for just before the command: written a
@@ -13,14 +16,18 @@
 use std::future::Future;
 use std::time::Duration;
 
-use mongodb::bson::{Bson, Document, doc, oid::ObjectId};
+use mongodb::bson::{Document, doc};
 use mongodb::error::Error;
-use mongodb::options::{Acknowledgment, ReturnDocument, WriteConcern};
+use mongodb::options::{Acknowledgment, ReturnDocument, UpdateModifications, WriteConcern};
 use mongodb::{Collection, Database};
 
+use super::document::integer;
 use super::lease::{Holder, OwnerToken, RunId};
+use super::mongo_acquire as acquiring;
 use super::mongo_fence as fence;
+use super::mongo_operators::{self as operators, Moment};
 use super::mongo_pipeline::{self as pipeline, LOCK_ID};
+use super::mongo_reading as reading;
 use super::mongo_unblock::{Of, end_transactions};
 use super::mongo_watch as watching;
 use super::store::{
@@ -28,7 +35,9 @@ use super::store::{
     UnsettledRun, Wakes,
 };
 use super::timing::Timing;
-use crate::connect::{fault_of, greet, is_outcome_unknown, no_reply, server_code};
+use crate::connect::{
+    Hello, UpdateForm, fault_of, greet, is_outcome_unknown, no_reply, server_code,
+};
 use crate::fault::{FaultKind, StoreFault};
 use crate::mutant::Mutant;
 
@@ -37,12 +46,13 @@ use crate::mutant::Mutant;
 pub struct MongoLockStore {
     pub(super) collection: Collection<Document>,
     pub(super) timing: Timing,
+    pub(super) form: UpdateForm,
 }
 
 impl MongoLockStore {
     /// The lock in this collection, with leases of this timing.
-    pub fn new(collection: Collection<Document>, timing: Timing) -> Self {
-        Self { collection, timing }
+    pub fn new(collection: Collection<Document>, timing: Timing, form: UpdateForm) -> Self {
+        Self { collection, timing, form }
     }
 
     pub(super) fn database(&self) -> Database {
@@ -69,60 +79,58 @@ impl MongoLockStore {
         tokio::time::timeout(patience, verb).await.unwrap_or_else(|_| late())
     }
 
-    async fn election(&self) -> Result<Option<ObjectId>, Error> {
-        Ok(greet(&self.database()).await?.election)
+    pub(super) async fn hello(&self) -> Result<Hello, Error> {
+        greet(&self.database()).await
     }
 
-    async fn acquire_once(&self, attempt: &Attempt) -> Result<AcquireReply, Failure> {
-        let election = self.election().await?;
-        let reply = self
-            .collection
-            .find_one_and_update(doc! { "_id": LOCK_ID }, pipeline::acquire(attempt, election))
-            .upsert(true)
-            .return_document(ReturnDocument::After)
-            .projection(pipeline::view(attempt.timing.legacy_ttl()))
-            .max_time(self.patience().min(BLOCKED_PATIENCE))
-            .write_concern(self.write_concern())
-            .await?;
-        let lock = reply.ok_or_else(|| {
-            let message = "the server upserted nothing";
-            Failure::Unknown(StoreFault::new(FaultKind::Rejected, message))
-        })?;
-        let found = holder(&lock);
-        if found.owner.as_deref() != Some(attempt.owner.as_str()) {
-            return Ok(AcquireReply::Held(found));
+    /// The primary's clock, where it does not judge by it itself.
+    pub(super) async fn moment(&self) -> Result<Moment, Failure> {
+        moment_of(&self.hello().await?)
+    }
+
+    /// What a renewal writes, with a new fencing token or without.
+    pub(super) fn renewal(
+        &self,
+        owner: &OwnerToken,
+        hello: &Hello,
+        fence: Option<i64>,
+    ) -> Result<UpdateModifications, Failure> {
+        if self.form.is_operators() {
+            Ok(operators::renew(owner, self.timing, moment_of(hello)?, fence).into())
+        } else {
+            Ok(pipeline::renew(owner, self.timing, hello.election, fence).into())
         }
-        let took_over_from = previous(&lock, &found);
-        let election_moved = match took_over_from {
-            Some(_) => self.has_moved_since(&lock).await?,
-            None => false,
-        };
-        Ok(AcquireReply::Acquired { took_over_from, election_moved })
     }
 
-    /// Was there an election since shortly before this lease was won?
-    async fn has_moved_since(&self, lock: &Document) -> Result<bool, Failure> {
-        // The lock is ours by now, so a refusal to answer refuses nothing.
-        let now = self.election().await.map_err(|error| Failure::Unknown(fault_of(&error)))?;
-        Ok(now != lock.get_object_id("electionId").ok())
+    /// Carries a verb out, and once more when that has taught us the form of updates to use.
+    async fn in_its_form<T, V>(&self, verb: impl Fn() -> V) -> Result<T, Failure>
+    where
+        V: Future<Output = Result<T, Failure>>,
+    {
+        match verb().await {
+            Err(Failure::Refused(fault)) if self.form.learns_from(&fault) => verb().await,
+            reply => reply,
+        }
+    }
+
+    async fn renew_once(&self, owner: &OwnerToken) -> Result<Option<Document>, Failure> {
+        let hello = self.hello().await?;
+        let mut concern = self.write_concern();
+        if Mutant::BeatsW1.is_planted() {
+            concern.w = Some(Acknowledgment::Nodes(1));
+        }
+        let renewed = self
+            .collection
+            .find_one_and_update(ours(owner), self.renewal(owner, &hello, None)?)
+            .return_document(ReturnDocument::After)
+            .projection(doc! { "beats": 1 })
+            .write_concern(concern);
+        Ok(renewed.await?)
     }
 
     /// Ends what a dead holder may have left open, and what would keep every write waiting.
     async fn unblock(&self, of: Of) {
-        let _ = self.answered(async { Ok(end_transactions(self, of).await?) }).await;
-    }
-
-    async fn remove(&self, shown: Option<&OwnerToken>) -> Result<Option<Document>, Error> {
-        let still_shown = match shown {
-            Some(owner) => doc! { "$eq": ["$owner", { "$literal": owner.as_str() }] },
-            None => doc! { "$ne": [{ "$type": "$owner" }, "string"] },
-        };
-        self.collection
-            .find_one_and_delete(doc! { "_id": LOCK_ID, "$expr": still_shown })
-            .projection(pipeline::view(self.timing.legacy_ttl()))
-            .max_time(BLOCKED_PATIENCE)
-            .write_concern(self.write_concern())
-            .await
+        let _ = self.answered(end_transactions(self, of)).await;
     }
 
     async fn delete(&self, owner: &OwnerToken) -> Result<ReleaseReply, Failure> {
@@ -149,7 +157,8 @@ impl LockStore for MongoLockStore {
     async fn acquire(&self, attempt: &Attempt) -> AcquireReply {
         let mut collisions = 0;
         loop {
-            return match self.answered(self.acquire_once(attempt)).await {
+            return match self.answered(self.in_its_form(|| acquiring::acquire(self, attempt))).await
+            {
                 Ok(reply) => reply,
                 // Two upserts met. The same command, sent again, sees what the other one wrote.
                 Err(Failure::Collision(_)) if collisions < COLLISION_LIMIT => {
@@ -168,22 +177,7 @@ impl LockStore for MongoLockStore {
     }
 
     async fn renew(&self, owner: &OwnerToken) -> RenewReply {
-        let renewal = async {
-            let election = self.election().await?;
-            let mut concern = self.write_concern();
-            if Mutant::BeatsW1.is_planted() {
-                concern.w = Some(Acknowledgment::Nodes(1));
-            }
-            let renewed = self
-                .collection
-                .find_one_and_update(ours(owner), pipeline::renew(owner, self.timing, election))
-                .return_document(ReturnDocument::After)
-                .projection(doc! { "beats": 1 })
-                .write_concern(concern)
-                .await?;
-            Ok(renewed)
-        };
-        match self.answered(renewal).await {
+        match self.answered(self.in_its_form(|| self.renew_once(owner))).await {
             Ok(Some(lock)) => {
                 RenewReply::Renewed { beats: integer(&lock, "beats").unwrap_or_default() }
             }
@@ -194,7 +188,7 @@ impl LockStore for MongoLockStore {
     }
 
     async fn arm(&self, owner: &OwnerToken, arming: &Arming) -> ArmReply {
-        match fence::arm(self, owner, arming).await {
+        match self.in_its_form(|| fence::arm(self, owner, arming)).await {
             Ok(Some(token)) => ArmReply::Armed { token },
             Ok(None) => ArmReply::Gone,
             // Two upserts of the first fence met; the next arm sees the other one's.
@@ -225,26 +219,21 @@ impl LockStore for MongoLockStore {
     }
 
     async fn inspect(&self) -> Result<Option<Holder>, StoreFault> {
-        let query = self
-            .collection
-            .find_one(doc! { "_id": LOCK_ID })
-            .projection(pipeline::view(self.timing.legacy_ttl()));
-        let lock = query.await.map_err(|error| fault_of(&error))?;
-        Ok(lock.as_ref().map(holder))
+        reading::inspect(self).await.map_err(Failure::into_fault)
     }
 
     async fn force_release(
         &self,
         shown: Option<&OwnerToken>,
     ) -> Result<Option<Holder>, StoreFault> {
-        let removed = match self.remove(shown).await {
-            Err(error) if server_code(&error) == Some(OUT_OF_TIME) => {
+        let removed = match reading::remove(self, shown).await {
+            Err(failure) if failure.is_out_of_time() => {
                 self.unblock(Of::Anyone).await;
-                self.remove(shown).await
+                reading::remove(self, shown).await
             }
             removed => removed,
         };
-        Ok(removed.map_err(|error| fault_of(&error))?.as_ref().map(holder))
+        removed.map_err(Failure::into_fault)
     }
 }
 
@@ -268,10 +257,15 @@ impl From<Error> for Failure {
 }
 
 impl Failure {
-    fn into_fault(self) -> StoreFault {
+    pub(super) fn into_fault(self) -> StoreFault {
         match self {
             Self::Unknown(fault) | Self::Refused(fault) | Self::Collision(fault) => fault,
         }
+    }
+
+    /// Did the server give up what it was waiting for?
+    fn is_out_of_time(&self) -> bool {
+        matches!(self, Self::Unknown(fault) if fault.server_code == Some(OUT_OF_TIME))
     }
 }
 
@@ -280,50 +274,11 @@ pub(super) fn ours(owner: &OwnerToken) -> Document {
     doc! { "_id": LOCK_ID, "owner": owner.as_str() }
 }
 
-/// Whose lease this one took over, if it took over one.
-fn previous(lock: &Document, found: &Holder) -> Option<Holder> {
-    let previous = lock.get_document("prev").ok()?;
-    let expires_at = instant(previous, "expiresAt");
-    // It was over, whatever else it says.
-    Some(Holder { now: found.now, expires_at, expired: true, ..holder(previous) })
-}
-
-fn holder(lock: &Document) -> Holder {
-    Holder {
-        owner: text(lock, "owner"),
-        run_id: text(lock, "runId"),
-        namespace: text(lock, "namespace"),
-        host: text(lock, "host"),
-        pid: integer(lock, "pid"),
-        user: text(lock, "executedBy"),
-        operation: text(lock, "operation"),
-        running: None,
-        acquired_at: instant(lock, "acquiredAt"),
-        locked_at: instant(lock, "lockedAt"),
-        expires_at: instant(lock, "endsAt"),
-        now: instant(lock, "now").unwrap_or_default(),
-        ttl_ms: integer(lock, "ttlMs"),
-        beats: integer(lock, "beats"),
-        expired: lock.get_bool("over").unwrap_or_default(),
-    }
-}
-
-pub(super) fn text(document: &Document, field: &str) -> Option<String> {
-    document.get_str(field).ok().map(str::to_owned)
-}
-
-fn instant(document: &Document, field: &str) -> Option<i64> {
-    document.get_datetime(field).ok().map(|instant| instant.timestamp_millis())
-}
-
-pub(super) fn integer(document: &Document, field: &str) -> Option<i64> {
-    match document.get(field)? {
-        Bson::Int32(number) => Some(i64::from(*number)),
-        Bson::Int64(number) => Some(*number),
-        // The conversion saturates, and numbers of this size are nobody's process id.
-        Bson::Double(number) if number.fract() == 0.0 => Some(*number as i64),
-        _ => None,
-    }
+pub(super) fn moment_of(hello: &Hello) -> Result<Moment, Failure> {
+    Moment::of(hello).ok_or_else(|| {
+        let message = "the server takes no update pipelines, and does not tell the time either";
+        Failure::Refused(StoreFault::new(FaultKind::Rejected, message))
+    })
 }
 
 /// How often colliding upserts are sent again. 4.4 reports a collision about once in 140 contested
@@ -337,7 +292,7 @@ const RELEASE_TRIES: u32 = 3;
 const LEAST_PATIENCE: Duration = Duration::from_millis(500);
 
 /// How long a write to the lock document may wait before we look for what holds it up.
-const BLOCKED_PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const BLOCKED_PATIENCE: Duration = Duration::from_secs(5);
 
 const OUT_OF_TIME: i32 = 50;
 const DUPLICATE_KEY: i32 = 11000;

@@ -6,17 +6,17 @@
 use std::time::Duration;
 
 use mongodb::ClientSession;
-use mongodb::bson::{Bson, Document, doc, oid::ObjectId};
+use mongodb::bson::{Bson, doc};
 use mongodb::error::{Error, UNKNOWN_TRANSACTION_COMMIT_RESULT};
-use mongodb::options::ReturnDocument;
+use mongodb::options::{ReturnDocument, UpdateModifications};
 
+use super::document::integer;
 use super::lease::{OwnerToken, RunId};
-use super::mongo::{Failure, MongoLockStore, integer, ours, text};
-use super::mongo_pipeline::{NOW, literal, renew, renew_with_fence};
+use super::mongo::{Failure, MongoLockStore, moment_of, ours};
+use super::mongo_register::{self as register, FENCE_ID, unsettled_run};
 use super::store::{Arming, UnsettledRun};
-use crate::connect::greet;
+use crate::connect::Hello;
 use crate::fault::{FaultKind, StoreFault};
-use crate::migration::Namespace;
 use crate::mutant::Mutant;
 
 /// Raises the fence and prolongs the lease, or finds the lease gone (`None`).
@@ -29,14 +29,13 @@ pub(super) async fn arm(
     owner: &OwnerToken,
     arming: &Arming,
 ) -> Result<Option<i64>, Failure> {
-    let hello = store.answered(async { Ok(greet(&store.database()).await?) }).await?;
-    let election = hello.election;
+    let hello = store.answered(async { Ok(store.hello().await?) }).await?;
     if !hello.transactions {
-        return store.answered(arm_in_turn(store, owner, arming, election)).await;
+        return store.answered(arm_in_turn(store, owner, arming, &hello)).await;
     }
     let starting = async { Ok(store.collection.client().start_session().await?) };
     let mut session = store.answered(starting).await?;
-    let arming = arm_at_once(store, owner, arming, election, &mut session);
+    let arming = arm_at_once(store, owner, arming, &hello, &mut session);
     let armed = store.answered(arming).await;
     if armed.is_err() {
         end(store, &mut session).await;
@@ -48,13 +47,12 @@ async fn arm_in_turn(
     store: &MongoLockStore,
     owner: &OwnerToken,
     arming: &Arming,
-    election: Option<ObjectId>,
+    hello: &Hello,
 ) -> Result<Option<i64>, Failure> {
-    let token = raise(store, owner, arming, None).await?;
-    let noting = renew_with_fence(owner, store.timing, election, token);
+    let token = raise(store, owner, arming, hello, None).await?;
     let lease = store
         .collection
-        .find_one_and_update(ours(owner), noting)
+        .find_one_and_update(ours(owner), store.renewal(owner, hello, Some(token))?)
         .projection(doc! { "_id": 1 })
         .write_concern(store.write_concern());
     Ok(lease.await?.map(|_| token))
@@ -64,13 +62,13 @@ async fn arm_at_once(
     store: &MongoLockStore,
     owner: &OwnerToken,
     arming: &Arming,
-    election: Option<ObjectId>,
+    hello: &Hello,
     session: &mut ClientSession,
 ) -> Result<Option<i64>, Failure> {
     session.start_transaction().write_concern(store.write_concern()).await?;
     let lease = store
         .collection
-        .find_one_and_update(ours(owner), renew(owner, store.timing, election))
+        .find_one_and_update(ours(owner), store.renewal(owner, hello, None)?)
         .projection(doc! { "_id": 1 })
         .max_time(store.patience())
         .session(&mut *session);
@@ -79,7 +77,7 @@ async fn arm_at_once(
         let _ = session.abort_transaction().await;
         return Ok(None);
     }
-    let token = raise(store, owner, arming, Some(&mut *session)).await?;
+    let token = raise(store, owner, arming, hello, Some(&mut *session)).await?;
     let noting = doc! { "$set": { "fence": token } };
     store.collection.update_one(ours(owner), noting).session(&mut *session).await?;
     commit(session).await?;
@@ -106,11 +104,18 @@ async fn raise(
     store: &MongoLockStore,
     owner: &OwnerToken,
     arming: &Arming,
-    session: Option<&mut ClientSession>,
+    hello: &Hello,
+    mut session: Option<&mut ClientSession>,
 ) -> Result<i64, Failure> {
+    let raised: UpdateModifications = if store.form.is_operators() {
+        clear(store, arming, session.as_deref_mut()).await?;
+        register::raised_plainly(owner, arming, moment_of(hello)?.now).into()
+    } else {
+        register::raised(owner, arming).into()
+    };
     let command = store
         .collection
-        .find_one_and_update(doc! { "_id": FENCE_ID }, raised(owner, arming))
+        .find_one_and_update(doc! { "_id": FENCE_ID }, raised)
         .upsert(true)
         .return_document(ReturnDocument::After)
         .projection(doc! { "token": 1 })
@@ -125,35 +130,22 @@ async fn raise(
     })
 }
 
-fn raised(owner: &OwnerToken, arming: &Arming) -> Vec<Document> {
-    let mut leaving: Vec<&str> = arming.settled.iter().map(RunId::as_str).collect();
-    leaving.push(arming.run.run_id.as_str());
-    let register = doc! { "$cond": [{ "$isArray": "$unsettled" }, "$unsettled", []] };
-    let staying = doc! { "$filter": {
-        "input": register,
-        "cond": { "$not": [{ "$in": ["$$this.runId", literal(leaving)] }] },
-    } };
-    vec![doc! { "$set": {
-        "token": { "$add": [{ "$toLong": { "$ifNull": ["$token", 0] } }, 1_i64] },
-        "owner": literal(owner.as_str()),
-        "at": NOW,
-        "unsettled": { "$concatArrays": [staying, [entry(&arming.run)]] },
-    } }]
-}
-
-fn entry(run: &UnsettledRun) -> Document {
-    let mut entry = doc! {
-        "runId": literal(run.run_id.as_str()), "changelog": literal(&run.changelog), "at": NOW,
-    };
-    let namespace = run.namespace.name().map(Bson::from);
-    let host = run.host.as_deref().map(Bson::from);
-    let optional = [("namespace", namespace), ("host", host), ("pid", run.pid.map(Bson::from))];
-    for (field, value) in optional {
-        if let Some(value) = value {
-            entry.insert(field, literal(value));
-        }
+/// Takes runs off the register before one is added, where that takes commands of its own. Without a
+/// transaction they are carried out whatever follows, which does no harm: those runs are settled, and
+/// ours has not begun.
+async fn clear(
+    store: &MongoLockStore,
+    arming: &Arming,
+    mut session: Option<&mut ClientSession>,
+) -> Result<(), Failure> {
+    for (filter, update) in register::cleared(arming) {
+        let command = store.collection.update_one(filter, update);
+        match session.as_deref_mut() {
+            Some(session) => command.session(session).await?,
+            None => command.write_concern(store.write_concern()).await?,
+        };
     }
-    entry
+    Ok(())
 }
 
 /// Commits. Until the outcome is known a commit may be sent again, and the server recognises it.
@@ -194,16 +186,6 @@ pub(super) async fn unsettled(store: &MongoLockStore) -> Result<Vec<UnsettledRun
     Ok(entries.iter().filter_map(Bson::as_document).filter_map(unsettled_run).collect())
 }
 
-fn unsettled_run(entry: &Document) -> Option<UnsettledRun> {
-    Some(UnsettledRun {
-        run_id: RunId::from_text(text(entry, "runId")?),
-        namespace: Namespace::new(text(entry, "namespace")),
-        changelog: text(entry, "changelog")?,
-        host: text(entry, "host"),
-        pid: integer(entry, "pid"),
-    })
-}
-
 /// A real write: a read of the fence, or a write that changes nothing, would let a transaction commit
 /// that has been overtaken.
 pub(super) fn command(collection: &str, token: i64) -> Vec<u8> {
@@ -221,9 +203,6 @@ pub(super) fn command(collection: &str, token: i64) -> Vec<u8> {
     let command = doc! { "update": collection, "updates": [touch] };
     command.to_vec().expect("texts, numbers and constants always have a binary form")
 }
-
-/// Beside the lock, in the same collection.
-const FENCE_ID: &str = "mmk_fence";
 
 /// One for a lost reply and one for a change of primary.
 const COMMIT_TRIES: u32 = 3;

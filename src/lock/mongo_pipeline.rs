@@ -1,4 +1,5 @@
-//! The documents that make a MongoDB server judge and write the lock: pure values, no I/O.
+//! The documents that make a MongoDB server judge and write the lock: pure values, no I/O. For servers
+//! that take no pipelines there is `mongo_operators`.
 //!
 //! A filter can't compare with the server's clock in an upsert, so the filter of an acquire is the
 //! bare `_id` and the whole decision sits in its update pipeline. Whoever may be in the document is
@@ -22,6 +23,7 @@ use std::time::Duration;
 
 use mongodb::bson::{Bson, DateTime, Document, doc, oid::ObjectId};
 
+use super::document::{self, Fact, LAST_DATE_MS, LOCK_VERSION, REMEMBERED, ms};
 use super::lease::OwnerToken;
 use super::store::{Attempt, Unmoved, Watched};
 use super::timing::Timing;
@@ -30,14 +32,8 @@ use crate::mutant::Mutant;
 /// The one lock of a database.
 pub(super) const LOCK_ID: &str = "mmk_lock";
 
-/// The version of the lock document that this file writes and the highest that it understands.
-const LOCK_VERSION: i32 = 2;
-
 /// The primary's clock, the only one that counts.
 pub(super) const NOW: &str = "$$NOW";
-
-/// 9999-12-31: adding a TTL to a later date could overflow on the server and fail the command.
-const LAST_DATE_MS: i64 = 253_402_214_400_000;
 
 /// Takes the lock, in one command, if it is ours already, missing, or over.
 ///
@@ -56,11 +52,8 @@ pub(super) fn acquire(attempt: &Attempt, election: Option<ObjectId>) -> Vec<Docu
         missing = doc! { "$and": [missing, is("$lockedAt", "date")] };
     }
     let may_be_taken = may_be_taken(timing.legacy_ttl(), election, unmoved.as_ref());
-    let previous = doc! { "prev": {
-        "owner": "$owner", "runId": "$runId", "namespace": "$namespace", "host": "$host",
-        "pid": "$pid", "executedBy": "$executedBy", "acquiredAt": "$acquiredAt",
-        "lockedAt": "$lockedAt", "expiresAt": "$expiresAt", "appName": "$appName",
-    } };
+    let remembered = REMEMBERED.map(|field| (field.to_owned(), Bson::from(format!("${field}"))));
+    let previous = doc! { "prev": Document::from_iter(remembered) };
     vec![doc! { "$replaceWith": { "$switch": {
         "branches": [
             { "case": { "$eq": ["$owner", literal(owner.as_str())] },
@@ -72,29 +65,20 @@ pub(super) fn acquire(attempt: &Attempt, election: Option<ObjectId>) -> Vec<Docu
     } } }]
 }
 
-/// Prolongs the lease. The filter has made sure that it is the owner's.
+/// Prolongs the lease, and notes the fencing token for those who look, if there is a new one. The
+/// filter has made sure that the lease is the owner's.
 pub(super) fn renew(
     owner: &OwnerToken,
     timing: Timing,
     election: Option<ObjectId>,
+    fence: Option<i64>,
 ) -> Vec<Document> {
     let mut lease = prolonged(owner, timing);
     if let Some(election) = election {
         lease.insert("electionId", election);
     }
-    vec![doc! { "$set": lease }]
-}
-
-/// As [`renew`], and notes the fencing token for those who look.
-pub(super) fn renew_with_fence(
-    owner: &OwnerToken,
-    timing: Timing,
-    election: Option<ObjectId>,
-    token: i64,
-) -> Vec<Document> {
-    let mut pipeline = renew(owner, timing, election);
-    pipeline.push(doc! { "$set": { "fence": literal(token) } });
-    pipeline
+    let noting = fence.map(|token| doc! { "$set": { "fence": literal(token) } });
+    std::iter::once(doc! { "$set": lease }).chain(noting).collect()
 }
 
 /// What a reader sees of a lock document: the stored fields, and what the server makes of them.
@@ -116,31 +100,24 @@ pub(super) fn literal(value: impl Into<Bson>) -> Document {
 }
 
 fn lease(attempt: &Attempt, election: Option<ObjectId>) -> Document {
-    let Attempt { owner, identity, timing, .. } = attempt;
-    let mut lease = doc! {
-        "v": literal(LOCK_VERSION),
-        "changelog": literal(&identity.changelog),
-        "owner": literal(owner.as_str()),
-        "leaseOwner": literal(owner.as_str()),
-        "runId": literal(identity.run_id.as_str()),
-        "host": literal(&identity.host),
-        "pid": literal(i64::from(identity.pid)),
-        "executedBy": literal(&identity.user),
-        "operation": literal(&identity.operation),
-        "acquiredAt": NOW,
-        "lockedAt": NOW,
-        "expiresAt": { "$add": [NOW, ms(timing.ttl())] },
-        "ttlMs": literal(ms(timing.ttl())),
-        "beats": literal(0),
-        "appName": literal(identity.run_id.app_name()),
+    let value = |fact| match fact {
+        Fact::Text(text) => literal(text).into(),
+        Fact::Int(number) => literal(number).into(),
+        Fact::Long(number) => literal(number).into(),
+        Fact::Now => Bson::from(NOW),
+        Fact::End => end(attempt.timing).into(),
     };
-    if let Some(namespace) = identity.namespace.name() {
-        lease.insert("namespace", literal(namespace));
-    }
+    let facts = document::lease(attempt).into_iter();
+    let mut lease: Document = facts.map(|(field, fact)| (field.to_owned(), value(fact))).collect();
     if let Some(election) = election {
         lease.insert("electionId", election);
     }
     lease
+}
+
+/// When a lease ends that is written now.
+fn end(timing: Timing) -> Document {
+    doc! { "$add": [NOW, ms(timing.ttl())] }
 }
 
 /// `$max` keeps every promise that was made: a primary whose clock is behind its predecessor's must
@@ -149,7 +126,7 @@ fn prolonged(owner: &OwnerToken, timing: Timing) -> Document {
     doc! {
         "leaseOwner": literal(owner.as_str()),
         "lockedAt": NOW,
-        "expiresAt": { "$max": ["$expiresAt", { "$add": [NOW, ms(timing.ttl())] }] },
+        "expiresAt": { "$max": ["$expiresAt", end(timing)] },
         "beats": { "$add": ["$beats", 1] },
     }
 }
@@ -231,8 +208,4 @@ fn is_readable() -> Document {
 
 fn is(field: &str, bson_type: &str) -> Document {
     doc! { "$eq": [{ "$type": field }, bson_type] }
-}
-
-pub(super) fn ms(span: Duration) -> i64 {
-    i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
 }

@@ -5,13 +5,14 @@
 //! write to the document waits behind it. Reads don't: what they show is the lease as it was.
 
 use futures_util::TryStreamExt;
+use mongodb::action::Action;
 use mongodb::bson::{Bson, Document, doc};
-use mongodb::error::Error;
 use mongodb::options::ReadConcern;
 
 use super::lease::RunId;
-use super::mongo::{MongoLockStore, text};
-use super::mongo_pipeline::{self as pipeline, LOCK_ID};
+use super::mongo::{Failure, MongoLockStore};
+use super::mongo_pipeline::LOCK_ID;
+use super::mongo_reading::shown;
 
 /// Whose transactions may be ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,17 +25,15 @@ pub(super) enum Of {
 
 /// Ends the open transactions of the holder's lock connection. It finds those of the same user only,
 /// and does what it can: a failure leaves things as they were.
-pub(super) async fn end_transactions(store: &MongoLockStore, of: Of) -> Result<(), Error> {
-    let found = store
-        .collection
-        .find_one(doc! { "_id": LOCK_ID })
-        .projection(pipeline::view(store.timing.legacy_ttl()))
-        .max_time(store.patience());
-    let Some(lock) = found.await? else { return Ok(()) };
-    let over = lock.get_bool("over").unwrap_or_default();
-    let Some(run) = text(&lock, "runId").filter(|_| over || of == Of::Anyone) else {
-        return Ok(());
+pub(super) async fn end_transactions(store: &MongoLockStore, of: Of) -> Result<(), Failure> {
+    let query = |view| async {
+        let query = store.collection.find_one(doc! { "_id": LOCK_ID });
+        let query = query.max_time(store.patience());
+        query.optional(view, |query, view| query.projection(view)).await
     };
+    let Some((holder, _)) = shown(store, query).await? else { return Ok(()) };
+    let over = holder.expired;
+    let Some(run) = holder.run_id.filter(|_| over || of == Of::Anyone) else { return Ok(()) };
     let admin = store.collection.client().database("admin");
     let current = doc! { "$currentOp": { "allUsers": false, "idleSessions": true } };
     let open = doc! { "$match": {

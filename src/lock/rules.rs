@@ -1,9 +1,9 @@
 //! What a lock's store decides, as pure functions: whose the lock is after an acquire, and what the
 //! fence says.
 //!
-//! The memory store and the model check decide by these very functions. A MongoDB server decides by
-//! the expressions in `mongo_pipeline` and `mongo_fence`; one conformance suite holds both to the same
-//! answers.
+//! The memory store and the model check decide by these very functions, and where a server takes no
+//! pipelines its acquires do. Other MongoDB servers decide by the expressions in `mongo_pipeline` and
+//! `mongo_register`; one conformance suite holds all of them to the same answers.
 
 use super::lease::{OwnerToken, RunId};
 use super::store::{Arming, Unmoved, UnsettledRun, Watched};

@@ -9,7 +9,7 @@ use mongo_migrate_kit::changelog::memory::MemoryChangelogStore;
 use mongo_migrate_kit::changelog::mongo::MongoChangelogStore;
 use mongo_migrate_kit::changelog::store::ChangelogStore;
 use mongo_migrate_kit::clock::TokioClock;
-use mongo_migrate_kit::connect::{ConnectOptions, Connection};
+use mongo_migrate_kit::connect::{ConnectOptions, Connection, UpdateForm};
 use mongo_migrate_kit::event::Event;
 use mongo_migrate_kit::host::{
     Acknowledged, Between, BodyCall, BodyReply, HookCall, Host, HostError, HostGone, ModuleFacts,
@@ -220,13 +220,14 @@ impl World for MongoWorld {
 
     fn changelog(&self) -> impl ChangelogStore {
         let name = format!("_mmk_migrations_{}", self.history);
-        MongoChangelogStore::new(self.connection.collection(&name))
+        MongoChangelogStore::new(self.connection.collection(&name), UpdateForm::default())
     }
 
     fn door(&self) -> Door<impl LockStore, impl Orphans> {
         let locks = self.connection.collection(&format!("_mmk_locks_{}", self.history));
         let orphans = MongoOrphans::new(self.connection.database());
-        Door { lock: Arc::new(MongoLockStore::new(locks, timing())), orphans }
+        let store = MongoLockStore::new(locks, timing(), UpdateForm::default());
+        Door { lock: Arc::new(store), orphans }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use mongo_migrate_kit::changelog::store::{Expected, Written};
+use mongo_migrate_kit::connect::UpdateForm;
 use mongo_migrate_kit::fault::FaultKind;
 use mongo_migrate_kit::lock::memory::Fate;
 use mongo_migrate_kit::lock::store::{AcquireReply, LockStore, ReleaseReply, RenewReply};
@@ -15,6 +16,15 @@ use crate::worlds::{
     ChangelogWorld, LockWorld, MemoryWorld, Retries, attempt, failing_replica_set, local_now,
     replica_set, standalone,
 };
+
+in_both_forms! {
+    a_lease_that_has_not_reached_a_majority_is_unknown_until_it_has,
+    a_release_that_deleted_without_a_reply_knows_its_own_work,
+    a_primary_that_steps_down_leaves_the_outcome_unknown,
+    a_connection_that_breaks_leaves_the_outcome_unknown,
+    a_refusal_ends_an_acquire_and_not_a_lease,
+    a_reply_that_does_not_come_is_not_waited_for_beyond_a_quarter_of_the_ttl,
+}
 
 /// Carried out by the primary, but not known to have reached a majority.
 fn not_replicated() -> Document {
@@ -64,9 +74,9 @@ async fn in_memory_a_changelog_write_survives_two_lost_replies_and_not_three() {
     assert!(matches!(written, Written::Unknown(_)), "{written:?}");
 }
 
-#[tokio::test]
-async fn a_lease_that_has_not_reached_a_majority_is_unknown_until_it_has() {
+async fn a_lease_that_has_not_reached_a_majority_is_unknown_until_it_has(form: UpdateForm) {
     let Some(world) = failing_replica_set(Retries::ByTheDriver).await else { return };
+    let world = world.in_form(form);
     let (lock, attempt) = (world.lock(), attempt());
     world.fail("findAndModify", 1, not_replicated()).await;
     let reply = lock.acquire(&attempt).await;
@@ -84,9 +94,9 @@ async fn a_lease_that_has_not_reached_a_majority_is_unknown_until_it_has() {
     world.close().await;
 }
 
-#[tokio::test]
-async fn a_release_that_deleted_without_a_reply_knows_its_own_work() {
+async fn a_release_that_deleted_without_a_reply_knows_its_own_work(form: UpdateForm) {
     let Some(world) = failing_replica_set(Retries::Off).await else { return };
+    let world = world.in_form(form);
     let (lock, attempt) = (world.lock(), attempt());
     assert!(is_acquired(&lock.acquire(&attempt).await));
     world.fail("delete", 1, not_replicated()).await;
@@ -94,9 +104,9 @@ async fn a_release_that_deleted_without_a_reply_knows_its_own_work() {
     world.close().await;
 }
 
-#[tokio::test]
-async fn a_primary_that_steps_down_leaves_the_outcome_unknown() {
+async fn a_primary_that_steps_down_leaves_the_outcome_unknown(form: UpdateForm) {
     let Some(world) = failing_replica_set(Retries::Off).await else { return };
+    let world = world.in_form(form);
     let (lock, attempt) = (world.lock(), attempt());
     for code in [91, 189, 10107, 11600, 11602] {
         world.fail("findAndModify", 1, doc! { "errorCode": code }).await;
@@ -108,9 +118,9 @@ async fn a_primary_that_steps_down_leaves_the_outcome_unknown() {
     world.close().await;
 }
 
-#[tokio::test]
-async fn a_connection_that_breaks_leaves_the_outcome_unknown() {
+async fn a_connection_that_breaks_leaves_the_outcome_unknown(form: UpdateForm) {
     let Some(world) = failing_replica_set(Retries::Off).await else { return };
+    let world = world.in_form(form);
     let (lock, attempt) = (world.lock(), attempt());
     world.fail("findAndModify", 1, doc! { "closeConnection": true }).await;
     let reply = lock.acquire(&attempt).await;
@@ -119,9 +129,9 @@ async fn a_connection_that_breaks_leaves_the_outcome_unknown() {
     world.close().await;
 }
 
-#[tokio::test]
-async fn a_refusal_ends_an_acquire_and_not_a_lease() {
+async fn a_refusal_ends_an_acquire_and_not_a_lease(form: UpdateForm) {
     let Some(world) = failing_replica_set(Retries::ByTheDriver).await else { return };
+    let world = world.in_form(form);
     let (lock, attempt) = (world.lock(), attempt());
     world.fail("findAndModify", 1, refused()).await;
     let reply = lock.acquire(&attempt).await;
@@ -134,14 +144,20 @@ async fn a_refusal_ends_an_acquire_and_not_a_lease() {
     world.close().await;
 }
 
-#[tokio::test]
-async fn a_reply_that_does_not_come_is_not_waited_for_beyond_a_quarter_of_the_ttl() {
+async fn a_reply_that_does_not_come_is_not_waited_for_beyond_a_quarter_of_the_ttl(
+    form: UpdateForm,
+) {
     let Some(world) = failing_replica_set(Retries::ByTheDriver).await else { return };
+    let world = world.in_form(form);
     let mut attempt = attempt();
     let second = Duration::from_secs(1);
     attempt.timing = mongo_migrate_kit::lock::timing::Timing::new(second).expect("a valid TTL");
     let locks = world.connection.collection("_mmk_locks");
-    let lock = mongo_migrate_kit::lock::mongo::MongoLockStore::new(locks, attempt.timing);
+    let lock = mongo_migrate_kit::lock::mongo::MongoLockStore::new(
+        locks,
+        attempt.timing,
+        world.form.clone(),
+    );
     assert!(is_acquired(&lock.acquire(&attempt).await));
 
     let blocked = doc! { "blockConnection": true, "blockTimeMS": 5_000 };

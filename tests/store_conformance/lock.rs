@@ -20,6 +20,7 @@ on_every_store! {
     a_renewal_prolongs_the_lease_and_counts,
     a_renewal_never_shortens_a_lease,
     a_renewal_after_a_takeover_finds_the_lease_gone,
+    of_a_late_renewal_and_takeovers_that_meet_exactly_one_succeeds,
     a_release_deletes_only_ones_own_lease,
     a_released_lock_can_be_taken_again,
     nothing_is_inspected_where_nothing_is,
@@ -115,10 +116,11 @@ async fn contend(world: &impl LockWorld) -> (Vec<AcquireReply>, usize) {
 async fn of_sixteen_contenders_exactly_one_acquires(world: &impl LockWorld) {
     for round in 0..100 {
         let (now, election) = (world.now().await, world.election().await);
-        // Missing, expired, and left by 1.x, in turn.
+        // Missing, empty, expired, and left by 1.x, in turn.
         world
-            .plant(match round % 3 {
+            .plant(match round % 4 {
                 0 => None,
+                2 => Some(json!({})),
                 1 => Some(json!({
                     "owner": "a", "leaseOwner": "a", "lockedAt": { "$date": now - 61_000 },
                     "expiresAt": { "$date": now - 1_000 }, "electionId": election,
@@ -215,6 +217,20 @@ async fn a_renewal_after_a_takeover_finds_the_lease_gone(world: &impl LockWorld)
     let before = world.document().await;
     assert_eq!(world.lock().renew(&slow.owner).await, RenewReply::Gone);
     assert_eq!(world.document().await, before);
+}
+
+async fn of_a_late_renewal_and_takeovers_that_meet_exactly_one_succeeds(world: &impl LockWorld) {
+    for round in 0..25 {
+        world.plant(None).await;
+        let late = acquire(world).await;
+        world.age(timing().ttl() * 2).await;
+        let store = world.lock();
+        let renewal = tokio::spawn(async move { store.renew(&late.owner).await });
+        let (replies, winners) = contend(world).await;
+        let renewed = renewal.await.expect("a renewal does not panic");
+        let succeeded = winners + usize::from(matches!(renewed, RenewReply::Renewed { .. }));
+        assert_eq!(succeeded, 1, "round {round}: {renewed:?}, {replies:?}");
+    }
 }
 
 async fn a_release_deletes_only_ones_own_lease(world: &impl LockWorld) {

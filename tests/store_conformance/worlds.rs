@@ -8,7 +8,7 @@ use mongo_migrate_kit::changelog::entry::{Entry, EntryKey, Status};
 use mongo_migrate_kit::changelog::memory::MemoryChangelogStore;
 use mongo_migrate_kit::changelog::mongo::MongoChangelogStore;
 use mongo_migrate_kit::changelog::store::ChangelogStore;
-use mongo_migrate_kit::connect::{ConnectOptions, Connection};
+use mongo_migrate_kit::connect::{ConnectOptions, Connection, UpdateForm};
 use mongo_migrate_kit::lock::lease::{Identity, OwnerToken, RunId};
 use mongo_migrate_kit::lock::memory::{MemoryLockStore, ServerClock};
 use mongo_migrate_kit::lock::mongo::MongoLockStore;
@@ -182,6 +182,8 @@ pub struct MongoWorld {
     pub db_name: String,
     /// Where it is.
     pub uri: String,
+    /// How the stores put their updates.
+    pub form: UpdateForm,
     /// A server has one fail point of a kind, so those who set it take turns.
     _turn: Option<MutexGuard<'static, ()>>,
 }
@@ -218,6 +220,16 @@ pub async fn standalone() -> Option<MongoWorld> {
 }
 
 impl MongoWorld {
+    /// The same, for stores that put their updates in this form.
+    pub fn in_form(self, form: UpdateForm) -> Self {
+        Self { form, ..self }
+    }
+
+    /// The same, for stores that may use no pipelines.
+    pub fn by_operators(self) -> Self {
+        self.in_form(UpdateForm::operators())
+    }
+
     async fn open(variable: &str, option: &str) -> Option<Self> {
         let Ok(mut uri) = std::env::var(variable) else {
             report_unset(variable);
@@ -237,7 +249,8 @@ impl MongoWorld {
         options.max_pool_size = 16;
         let connection = Connection::open(&options).await.expect("a usable connection string");
         let app_name = run.app_name();
-        Some(Self { connection, bystander, app_name, db_name, uri, _turn: None })
+        let form = UpdateForm::default();
+        Some(Self { connection, bystander, app_name, db_name, uri, form, _turn: None })
     }
 
     pub async fn close(self) {
@@ -296,7 +309,8 @@ impl LockWorld for MongoWorld {
     type Store = MongoLockStore;
 
     fn lock(&self) -> MongoLockStore {
-        MongoLockStore::new(self.connection.collection("_mmk_locks"), timing())
+        let locks = self.connection.collection("_mmk_locks");
+        MongoLockStore::new(locks, timing(), self.form.clone())
     }
 
     async fn plant(&self, document: Option<Value>) {
@@ -356,7 +370,8 @@ impl ChangelogWorld for MongoWorld {
     type Store = MongoChangelogStore;
 
     fn changelog(&self) -> MongoChangelogStore {
-        MongoChangelogStore::new(self.connection.collection("_mmk_migrations"))
+        let entries = self.connection.collection("_mmk_migrations");
+        MongoChangelogStore::new(entries, self.form.clone())
     }
 
     async fn plant_legacy(&self, name: &str, status: &str) {
