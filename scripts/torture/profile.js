@@ -98,10 +98,12 @@ export const mutants = {
   'expires-only': {
     caughtBy: ['C5'],
     profile: {
+      oldRunners: 3,
       oldRestMs: [300, 2500],
       bodies: { plain: 1 },
       faults: { killWorker: 1 },
       restMs: [1000, 3000],
+      aimed: 1,
       unlocked: 0,
       // Hardly anybody of ours is there when the lease of a dead one ends: 1.3.0 takes it over.
       patient: 0,
