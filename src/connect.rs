@@ -29,7 +29,7 @@ use mongodb::{Client, Collection, Database};
 
 use self::faults::unreachable;
 pub use self::faults::{fault_of, is_outcome_unknown};
-pub(crate) use self::faults::{is_unsettled, no_reply, server_code};
+pub(crate) use self::faults::{is_unsettled, no_reply, refuses_pipelines, server_code};
 pub use self::update_form::UpdateForm;
 use crate::fault::{FaultKind, StoreFault};
 

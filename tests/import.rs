@@ -54,26 +54,15 @@ fn file(text: &str) -> MigrationFile {
 
 fn entry(text: &str, batch: i64, origin: Option<&str>) -> Entry {
     Entry {
-        key: EntryKey(format!("\"/{text}\"")),
         name: text.to_owned(),
-        namespace: Namespace::default(),
         status: Status::Applied,
         version: Some(1),
-        run_id: None,
         direction: Some(Direction::Up),
         batch: Some(batch),
-        started_at: None,
         applied_at: Some(hour(0)),
-        reverted_at: None,
         duration_ms: Some(0),
-        checksum: None,
-        description: None,
-        executed_by: None,
-        host: None,
         origin: origin.map(str::to_owned),
-        error: None,
-        reason: None,
-        history: Vec::new(),
+        ..Entry::blank(EntryKey(format!("\"/{text}\"")))
     }
 }
 

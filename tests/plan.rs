@@ -6,7 +6,7 @@ use mongo_migrate_kit::changelog::entry::{Entry, EntryKey, Status};
 use mongo_migrate_kit::checksum::FileChecksum;
 use mongo_migrate_kit::event::Unfinished;
 use mongo_migrate_kit::host::{Exports, ModuleFacts, OnInterrupted};
-use mongo_migrate_kit::migration::{Direction, MigrationFile, MigrationName, Namespace};
+use mongo_migrate_kit::migration::{Direction, MigrationFile, MigrationName};
 use mongo_migrate_kit::plan::{
     Inputs, MarkAs, OutOfOrder, Plan, Policy, Problem, Request, Scope, Selection, Vantage,
 };
@@ -22,26 +22,14 @@ fn file(text: &str) -> MigrationFile {
 
 fn entry(text: &str, status: Status, batch: i64, applied_at: i64) -> Entry {
     Entry {
-        key: EntryKey(format!("\"/{text}\"")),
         name: text.to_owned(),
-        namespace: Namespace::default(),
         direction: Some(Direction::Up),
         checksum: Some(FileChecksum::of(text.as_bytes().to_vec()).as_str().to_owned()),
         batch: Some(batch),
         applied_at: (status == Status::Applied).then_some(applied_at),
         status,
         version: Some(2),
-        run_id: None,
-        started_at: None,
-        reverted_at: None,
-        duration_ms: None,
-        description: None,
-        executed_by: None,
-        host: None,
-        origin: None,
-        error: None,
-        reason: None,
-        history: Vec::new(),
+        ..Entry::blank(EntryKey(format!("\"/{text}\"")))
     }
 }
 

@@ -131,6 +131,32 @@ impl Entry {
     /// How many past states an entry keeps: enough to see what happened, too few to weigh on a read.
     pub const HISTORY: usize = 10;
 
+    /// An entry of which nothing is known but its `_id`.
+    pub fn blank(key: EntryKey) -> Self {
+        Self {
+            key,
+            name: String::new(),
+            namespace: Namespace::default(),
+            status: Status::Other(String::new()),
+            version: None,
+            run_id: None,
+            direction: None,
+            batch: None,
+            started_at: None,
+            applied_at: None,
+            reverted_at: None,
+            duration_ms: None,
+            checksum: None,
+            description: None,
+            executed_by: None,
+            host: None,
+            origin: None,
+            error: None,
+            reason: None,
+            history: Vec::new(),
+        }
+    }
+
     /// Is the migration's `up` done and not taken back?
     pub fn is_applied(&self) -> bool {
         self.status == Status::Applied

@@ -1,4 +1,4 @@
-//! What becomes of entries in memory: the rules of `mongo_document`, said once more in Rust.
+//! What becomes of entries in memory: the rules of `mongo_change`, said once more in Rust.
 
 use super::entry::{Entry, EntryKey, Status};
 use super::store::{Claim, Expected, MARKED, Mark, Outcome, Settlement, Verdict, Written};
@@ -111,26 +111,10 @@ impl<'a> Subject<'a> {
 
     fn blank(&self, key: EntryKey) -> Entry {
         Entry {
-            key,
             name: self.name.to_string(),
             namespace: self.namespace.clone(),
             status: self.status.clone(),
-            version: None,
-            run_id: None,
-            direction: None,
-            batch: None,
-            started_at: None,
-            applied_at: None,
-            reverted_at: None,
-            duration_ms: None,
-            checksum: None,
-            description: None,
-            executed_by: None,
-            host: None,
-            origin: None,
-            error: None,
-            reason: None,
-            history: Vec::new(),
+            ..Entry::blank(key)
         }
     }
 }

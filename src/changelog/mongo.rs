@@ -1,29 +1,31 @@
-//! The changelog in a MongoDB collection: conditional writes, each one command.
+//! The changelog in a MongoDB collection: conditional writes, each one command where the server takes
+//! pipelines.
 //!
-//! What is written and on what condition is spelled out in `mongo_document` and, for two entries at
-//! once, in `mongo_advance`; this file sends it and makes sense of the answer. A write whose reply is lost is sent again: its precondition makes that
-//! harmless, and what is found there afterwards tells whether the first one arrived.
+//! What is written and on what condition is spelled out in `mongo_change`. One attempt at it is made
+//! by `mongo_attempt`, with pipelines, or by `mongo_plain`, with plain operators once the server has
+//! refused a pipeline; this file chooses, and tries again. A write whose reply is lost is sent again: its precondition makes that harmless,
+//! and what is found there afterwards tells whether the first one arrived.
 //!
 //! Collections are expected to read from the primary with majority read concern, as
 //! [`Connection`](crate::connect::Connection) hands them out.
 
-use std::future::Future;
 use std::time::Duration;
 
-use mongodb::Collection;
-use mongodb::bson::{Document, RawDocumentBuf, doc};
-use mongodb::error::Error;
-use mongodb::options::{Acknowledgment, ReturnDocument, WriteConcern};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use mongodb::{Collection, Database};
 
 use super::entry::Entry;
-use super::mongo_advance::{self as advance, Reply, Statement};
-use super::mongo_document::{self as document, Change};
+use super::mongo_answer::Failure;
+use super::mongo_change::{self as change, Change};
+use super::mongo_entry as document;
 use super::mongo_names as names;
+use super::mongo_operators as operators;
+use super::mongo_pipeline as pipeline;
 use super::store::{
     Adoption, Advance, ChangelogStore, Claim, ClaimedEntry, Claiming, Expected, Mark, NameIndex,
     Settlement, Written,
 };
-use crate::connect::{UpdateForm, fault_of, hello, is_outcome_unknown, no_reply, server_code};
+use crate::connect::{UpdateForm, fault_of, hello};
 use crate::fault::StoreFault;
 use crate::import::mongo as source;
 use crate::import::source::Source;
@@ -33,7 +35,7 @@ use crate::migration::{MigrationName, Namespace};
 /// The changelog of one database.
 #[derive(Debug, Clone)]
 pub struct MongoChangelogStore {
-    collection: Collection<Document>,
+    pub(super) collection: Collection<Document>,
     form: UpdateForm,
 }
 
@@ -44,11 +46,16 @@ impl MongoChangelogStore {
     }
 
     /// The same collection, its documents as they come from the server.
-    fn raw(&self) -> Collection<RawDocumentBuf> {
+    pub(super) fn raw(&self) -> Collection<RawDocumentBuf> {
         self.collection.clone_with_type()
     }
 
-    async fn write(&self, change: &Change) -> Written {
+    pub(super) fn database(&self) -> Database {
+        self.collection.client().database(&self.collection.namespace().db)
+    }
+
+    /// Writes, and does not give up at the first lost reply.
+    pub(super) async fn write(&self, change: &Change) -> Written {
         let mut written = self.try_write(change).await;
         let doubtful = written.is_err();
         for _ in 1..TRIES {
@@ -68,79 +75,28 @@ impl MongoChangelogStore {
 
     /// One attempt; an error leaves its outcome open.
     async fn try_write(&self, change: &Change) -> Result<Written, StoreFault> {
-        let filter = change.filter.clone();
-        let collection = self.raw();
-        let command = collection
-            .find_one_and_update(filter, change.pipeline.clone())
-            .upsert(change.creates)
-            .return_document(ReturnDocument::After)
-            .write_concern(majority());
-        match answered(command.into_future()).await {
-            Ok(Some(found)) => Ok(judged(change, document::entry(&found))),
-            Ok(None) => self.look_again(change, None).await,
-            Err(Failure::Collision(fault)) => self.look_again(change, Some(fault)).await,
-            Err(Failure::Unknown(fault)) => Err(fault),
-            Err(Failure::Refused(fault)) => Ok(Written::Refused(fault)),
-        }
-    }
-
-    /// The write matched nothing, or `collided` with a unique index: what is there instead?
-    async fn look_again(
-        &self,
-        change: &Change,
-        collided: Option<StoreFault>,
-    ) -> Result<Written, StoreFault> {
-        let (collection, by_id) = (self.raw(), doc! { "_id": change.id.clone() });
-        for filter in [by_id, change.twin.clone()] {
-            let found = answered(collection.find_one(filter).into_future()).await;
-            if let Some(found) = found.map_err(Failure::into_fault)? {
-                return Ok(judged(change, document::entry(&found)));
+        if !self.form.is_operators() {
+            let written = self.try_pipeline(change).await;
+            if !matches!(&written, Ok(Written::Refused(fault)) if self.form.learns_from(fault)) {
+                return written;
             }
         }
-        // A foreign unique index may be in the way, such as 1.x's on the bare name.
-        Ok(collided.map_or(Written::Conflict(None), Written::Refused))
+        self.try_operators(change).await
     }
-}
 
-impl MongoChangelogStore {
     /// One attempt at both; an error leaves open what is written.
     async fn try_both(
         &self,
         settlement: &Settlement,
         claim: &Claim,
     ) -> Result<Advance, StoreFault> {
-        let (ended, begun) = (document::settle(settlement), document::claim(claim));
-        let concern = doc! { "w": "majority", "wtimeout": whole_ms(REPLICATION) };
-        let command = advance::command(self.collection.name(), settlement, &ended, &begun, concern);
-        let database = self.collection.client().database(&self.collection.namespace().db);
-        let reply = match answered(database.run_command(command).into_future()).await {
-            Ok(reply) => advance::read(&reply, begun.creates),
-            Err(Failure::Unknown(fault)) => return Err(fault),
-            Err(Failure::Refused(fault) | Failure::Collision(fault)) => {
-                return Ok(Advance::Refused(fault));
+        if !self.form.is_operators() {
+            let advance = self.try_both_at_once(settlement, claim).await;
+            if !matches!(&advance, Ok(Advance::Refused(fault)) if self.form.learns_from(fault)) {
+                return advance;
             }
-        };
-        let claiming = match reply {
-            Reply::Both => Claiming::Ours(advance::claimed(&begun)),
-            Reply::First => Claiming::of(self.look_again(&begun, None).await?, claim),
-            Reply::Unsettled(fault) => return Err(fault),
-            Reply::Failed(Statement::Claim, fault) if is_collision(&fault) => {
-                Claiming::of(self.look_again(&begun, Some(fault)).await?, claim)
-            }
-            Reply::Failed(Statement::Claim, fault) => Claiming::Refused(fault),
-            Reply::Failed(Statement::Settle, fault) => {
-                match self.look_again(&ended, None).await? {
-                    // An earlier attempt has settled; how far it came with the claim is not known.
-                    Written::Done(_) => Claiming::of(self.write(&begun).await, claim),
-                    Written::Conflict(Some(found)) if settlement.fits(&found) => {
-                        return Ok(Advance::Refused(fault));
-                    }
-                    Written::Conflict(found) => return Ok(Advance::Conflict(found)),
-                    Written::Unknown(fault) | Written::Refused(fault) => return Err(fault),
-                }
-            }
-        };
-        Ok(Advance::Settled(claiming))
+        }
+        Ok(self.one_after_the_other(settlement, claim).await)
     }
 
     /// One attempt; an error leaves its outcome open.
@@ -149,17 +105,16 @@ impl MongoChangelogStore {
         claimed: &ClaimedEntry,
         expected: &Expected,
     ) -> Result<(), Failure> {
-        let filter = document::as_claimed(&claimed.key, claimed.version, &claimed.run_id);
-        match expected {
-            Expected::Absent => {
-                let command = self.collection.delete_one(filter).write_concern(majority());
-                answered(command.into_future()).await.map(|_| ())
-            }
-            Expected::Present { .. } => {
-                let command = self.collection.update_one(filter, advance::restore());
-                answered(command.write_concern(majority()).into_future()).await.map(|_| ())
+        if *expected == Expected::Absent {
+            return self.remove(claimed).await;
+        }
+        if !self.form.is_operators() {
+            let restored = self.restore(claimed).await;
+            if !matches!(&restored, Err(Failure::Refused(fault)) if self.form.learns_from(fault)) {
+                return restored;
             }
         }
+        self.restore_by_operators(claimed).await
     }
 }
 
@@ -176,16 +131,15 @@ impl ChangelogStore for MongoChangelogStore {
     }
 
     async fn transactions(&self) -> Result<bool, StoreFault> {
-        let database = self.collection.client().database(&self.collection.namespace().db);
-        Ok(hello(&database).await?.transactions)
+        Ok(hello(&self.database()).await?.transactions)
     }
 
     async fn claim(&self, _proof: &StillHeld<'_>, claim: &Claim) -> Written {
-        self.write(&document::claim(claim)).await
+        self.write(&change::claim(claim)).await
     }
 
     async fn settle(&self, _proof: &StillHeld<'_>, settlement: &Settlement) -> Written {
-        self.write(&document::settle(settlement)).await
+        self.write(&change::settle(settlement)).await
     }
 
     async fn settle_and_claim(
@@ -232,16 +186,15 @@ impl ChangelogStore for MongoChangelogStore {
     }
 
     async fn mark(&self, _proof: &StillHeld<'_>, mark: &Mark) -> Written {
-        self.write(&document::mark(mark)).await
+        self.write(&change::mark(mark)).await
     }
 
     async fn adopt(&self, _proof: &StillHeld<'_>, adoption: &Adoption) -> Written {
-        self.write(&document::adopt(adoption)).await
+        self.write(&change::adopt(adoption)).await
     }
 
     async fn foreign(&self, among: &[&str]) -> Result<Vec<Source>, StoreFault> {
-        let database = self.collection.client().database(&self.collection.namespace().db);
-        source::sources(&database, among).await
+        source::sources(&self.database(), among).await
     }
 
     async fn name_index(
@@ -253,57 +206,19 @@ impl ChangelogStore for MongoChangelogStore {
     }
 
     fn settle_command(&self, settlement: &Settlement) -> Vec<u8> {
-        let Change { filter, pipeline, .. } = document::settle(settlement);
+        let change = change::settle(settlement);
+        let (filter, update) = if self.form.is_operators() {
+            let plain = operators::of(&change, &Document::new());
+            (plain.filter, Bson::from(plain.operators))
+        } else {
+            (change.filter.clone(), Bson::from(pipeline::of(&change)))
+        };
         let command = doc! {
             "update": self.collection.name(),
-            "updates": [{ "q": filter, "u": pipeline, "multi": false }],
+            "updates": [{ "q": filter, "u": update, "multi": false }],
         };
         command.to_vec().expect("texts, numbers and constants always have a binary form")
     }
-}
-
-/// Why a command brought no document.
-enum Failure {
-    Unknown(StoreFault),
-    Refused(StoreFault),
-    /// A duplicate key: nothing was written.
-    Collision(StoreFault),
-}
-
-impl Failure {
-    fn into_fault(self) -> StoreFault {
-        match self {
-            Self::Unknown(fault) | Self::Refused(fault) | Self::Collision(fault) => fault,
-        }
-    }
-}
-
-async fn answered<T>(command: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
-    match tokio::time::timeout(PATIENCE, command).await {
-        Ok(Ok(reply)) => Ok(reply),
-        Ok(Err(error)) if server_code(&error) == Some(DUPLICATE_KEY) => {
-            Err(Failure::Collision(fault_of(&error)))
-        }
-        Ok(Err(error)) if is_outcome_unknown(&error) => Err(Failure::Unknown(fault_of(&error))),
-        Ok(Err(error)) => Err(Failure::Refused(fault_of(&error))),
-        Err(_) => Err(Failure::Unknown(no_reply(PATIENCE))),
-    }
-}
-
-fn judged(change: &Change, entry: Entry) -> Written {
-    if change.made(&entry) { Written::Done(entry) } else { Written::Conflict(Some(entry)) }
-}
-
-fn is_collision(fault: &StoreFault) -> bool {
-    fault.server_code == Some(DUPLICATE_KEY)
-}
-
-fn whole_ms(span: Duration) -> i64 {
-    i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
-}
-
-fn majority() -> WriteConcern {
-    WriteConcern::builder().w(Acknowledgment::Majority).w_timeout(REPLICATION).build()
 }
 
 /// A changelog write is sent this often before its outcome is reported as unknown.
@@ -312,13 +227,5 @@ const TRIES: u32 = 3;
 /// Between two of them: long enough for a dropped connection to be replaced.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How long servers may take to replicate a write: an election takes up to ten seconds.
-const REPLICATION: Duration = Duration::from_secs(10);
-
-/// A reply that takes longer than replication may will not come.
-const PATIENCE: Duration = Duration::from_secs(15);
-
 /// The largest batch that a server takes.
 const ALL: u32 = i32::MAX.unsigned_abs();
-
-const DUPLICATE_KEY: i32 = 11000;

@@ -1,5 +1,6 @@
-//! Two entries in one command: what a settlement and the next claim look like as one update, what its
-//! reply says, and how a claim is taken back. Pure values, no I/O.
+//! Two entries in one command: what a settlement and the next claim look like as one update, and what
+//! its reply says. Pure values, no I/O. In plain operators there is no such command: nothing in them
+//! fails on a condition, so there the two go one after the other.
 //!
 //! An ordered update stops at the first statement that *fails*, and a statement that matches nothing
 //! has not failed. So the settlement's statement matches by `_id` alone, creates what is missing, and
@@ -9,11 +10,13 @@
 //!
 //! Tried on servers 4.4, 5.0 and 6.0, against writers and deleters that come in between.
 
-use mongodb::bson::{Bson, Document, doc};
+use mongodb::bson::{Document, doc};
 
-use super::mongo_document::{Change, PAST, REMOVED, as_claimed, key_of, literal, next_version};
+use super::mongo_change::{Change, as_claimed};
+use super::mongo_entry::key_of;
+use super::mongo_pipeline::{self as pipeline, literal};
 use super::store::{ClaimedEntry, Settlement};
-use crate::connect::is_unsettled;
+use crate::connect::{is_unsettled, refuses_pipelines};
 use crate::fault::{FaultKind, StoreFault};
 use crate::mutant::Mutant;
 
@@ -46,15 +49,15 @@ fn settle_or_stop(settlement: &Settlement, settle: &Change) -> Document {
         .map(|(field, value)| doc! { "$eq": [format!("${field}"), literal(value)] })
         .collect::<Vec<_>>();
     let ours = doc! { "case": { "$and": same }, "then": "$$ROOT" };
-    let mut pipeline = vec![doc! { "$replaceWith": { "$switch": { "branches": [ours] } } }];
-    pipeline.extend(settle.pipeline.iter().cloned());
-    doc! { "q": { "_id": settle.id.clone() }, "u": pipeline, "upsert": true, "multi": false }
+    let mut stages = vec![doc! { "$replaceWith": { "$switch": { "branches": [ours] } } }];
+    stages.extend(pipeline::of(settle));
+    doc! { "q": { "_id": settle.id.clone() }, "u": stages, "upsert": true, "multi": false }
 }
 
 fn statement(change: &Change) -> Document {
     doc! {
-        "q": change.filter.clone(), "u": change.pipeline.clone(),
-        "upsert": change.creates, "multi": false,
+        "q": change.filter.clone(), "u": pipeline::of(change),
+        "upsert": change.creates(), "multi": false,
     }
 }
 
@@ -106,28 +109,13 @@ pub(super) fn read(reply: &Document, creates: bool) -> Reply {
 }
 
 fn fault(error: &Document, kind: FaultKind) -> StoreFault {
-    let message = error.get_str("errmsg").unwrap_or_default();
-    StoreFault { kind, message: message.to_owned(), server_code: error.get_i32("code").ok() }
+    let (code, message) = (error.get_i32("code").ok(), error.get_str("errmsg").unwrap_or_default());
+    let refused = code.is_some_and(|code| refuses_pipelines(code, message));
+    let kind = if refused { FaultKind::Incapable } else { kind };
+    StoreFault { kind, message: message.to_owned(), server_code: code }
 }
 
 /// The entry that a claim leaves behind.
 pub(super) fn claimed(claim: &Change) -> ClaimedEntry {
     ClaimedEntry { key: key_of(&claim.id), version: claim.version, run_id: claim.run_id.clone() }
-}
-
-/// Brings back how an entry stood before its claim, which is the newest of its history.
-pub(super) fn restore() -> Vec<Document> {
-    let last = doc! { "$arrayElemAt": ["$history", -1] };
-    let past = |field: &&str| {
-        let value = doc! { "$ifNull": [format!("$$past.{field}"), REMOVED] };
-        let value = doc! { "$let": { "vars": { "past": last.clone() }, "in": value } };
-        ((*field).to_owned(), Bson::Document(value))
-    };
-    let mut fields: Document = PAST.iter().map(past).collect();
-    let older = doc! { "$subtract": [{ "$size": "$history" }, 1] };
-    let kept = doc! { "$slice": ["$history", older.clone()] };
-    fields.insert("history", doc! { "$cond": [{ "$gt": [older, 0] }, kept, REMOVED] });
-    // Versions are never used twice, or a late write could take this state for another.
-    fields.insert("version", next_version());
-    vec![doc! { "$set": fields }]
 }

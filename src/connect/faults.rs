@@ -35,7 +35,7 @@ pub fn fault_of(error: &Error) -> StoreFault {
 /// Does a server say with this that an update must be a document, and no pipeline? Seen of Amazon
 /// DocumentDB: "Failed to parse update: field must be of BSON type object"; of MongoDB before 4.2:
 /// "BSON field 'update.updates.u' is the wrong type 'array', expected type 'object'".
-fn refuses_pipelines(code: i32, message: &str) -> bool {
+pub(crate) fn refuses_pipelines(code: i32, message: &str) -> bool {
     let message = message.to_lowercase();
     let says = |word: &str| message.contains(word);
     [FAILED_TO_PARSE, TYPE_MISMATCH].contains(&code) && says("update") && says("object")

@@ -5,7 +5,7 @@
 //!
 //! After every operation the bodies that ran, their order, and all entries must be what the model
 //! says. Every history follows from its seed; `SEED=n` runs one. On a server (`MMK_TEST_MONGO_URI`)
-//! fewer of them run, because each takes its time.
+//! fewer of them run, because each takes its time; some with pipelines, some by plain operators.
 
 #[path = "../common/jobs.rs"]
 mod jobs;
@@ -19,6 +19,7 @@ use std::io::Write;
 
 use mongo_migrate_kit::changelog::entry::{Entry, Status};
 use mongo_migrate_kit::checksum::FileChecksum;
+use mongo_migrate_kit::connect::UpdateForm;
 use mongo_migrate_kit::host::Between;
 use mongo_migrate_kit::migration::{Direction, MigrationName};
 use mongo_migrate_kit::plan::{MarkAs, Request, Scope, Selection};
@@ -30,6 +31,7 @@ use worlds::{MemoryWorld, MongoWorld, World, job};
 
 const HISTORIES: u64 = 10_000;
 const HISTORIES_ON_A_SERVER: u64 = 300;
+const HISTORIES_BY_OPERATORS: u64 = 100;
 const OPERATIONS: u64 = 12;
 /// Few names, so that histories meet themselves.
 const NAMES: u64 = 6;
@@ -204,8 +206,8 @@ fn histories_come_out_as_a_person_expects_them_to() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn histories_on_a_server_come_out_the_same() {
+/// Histories on the server that the environment names.
+async fn on_a_server(form: UpdateForm, count: u64) {
     let Ok(uri) = std::env::var("MMK_TEST_MONGO_URI") else {
         // Past the test harness, which keeps what passing tests print to itself. A closed stderr leaves
         // nobody to tell.
@@ -213,10 +215,20 @@ async fn histories_on_a_server_come_out_the_same() {
         let _told = std::io::stderr().write_all(line);
         return;
     };
-    let mut world = MongoWorld::open(&uri).await;
-    for seed in seeds(HISTORIES_ON_A_SERVER) {
+    let mut world = MongoWorld::open(&uri, form).await;
+    for seed in seeds(count) {
         world.begin(seed);
         history(&world, seed).await;
     }
     world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn histories_on_a_server_come_out_the_same() {
+    on_a_server(UpdateForm::default(), HISTORIES_ON_A_SERVER).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn histories_on_a_server_that_takes_no_pipelines_come_out_the_same() {
+    on_a_server(UpdateForm::operators(), HISTORIES_BY_OPERATORS).await;
 }

@@ -189,17 +189,18 @@ impl World for MemoryWorld {
 /// A server, with a pair of collections for each history.
 pub struct MongoWorld {
     connection: Connection,
+    form: UpdateForm,
     history: u64,
 }
 
 impl MongoWorld {
-    pub async fn open(uri: &str) -> Self {
+    pub async fn open(uri: &str, form: UpdateForm) -> Self {
         let run = RunId::random();
         let database = format!("mmk_histories_{}", run.as_str().replace('-', ""));
         let mut options = ConnectOptions::new(uri, &database, run.app_name());
         options.max_pool_size = 16;
         let connection = Connection::open(&options).await.expect("a usable connection string");
-        Self { connection, history: 0 }
+        Self { connection, form, history: 0 }
     }
 
     /// Leaves the history that there is alone, and begins another.
@@ -220,13 +221,13 @@ impl World for MongoWorld {
 
     fn changelog(&self) -> impl ChangelogStore {
         let name = format!("_mmk_migrations_{}", self.history);
-        MongoChangelogStore::new(self.connection.collection(&name), UpdateForm::default())
+        MongoChangelogStore::new(self.connection.collection(&name), self.form.clone())
     }
 
     fn door(&self) -> Door<impl LockStore, impl Orphans> {
         let locks = self.connection.collection(&format!("_mmk_locks_{}", self.history));
         let orphans = MongoOrphans::new(self.connection.database());
-        let store = MongoLockStore::new(locks, timing(), UpdateForm::default());
+        let store = MongoLockStore::new(locks, timing(), self.form.clone());
         Door { lock: Arc::new(store), orphans }
     }
 }

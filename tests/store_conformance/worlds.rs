@@ -70,6 +70,9 @@ pub trait ChangelogWorld {
 
     /// Runs a settlement's command as somebody else's transaction would; returns its `n`.
     async fn apply(&self, command: &[u8]) -> u64;
+
+    /// Can a write take from the entry how long its body has run?
+    fn measures(&self) -> bool;
 }
 
 /// The stores in memory.
@@ -134,27 +137,16 @@ impl ChangelogWorld for MemoryWorld {
     }
 
     async fn plant_legacy(&self, name: &str, status: &str) {
+        let key = EntryKey(json!({ "$oid": ObjectId::new().to_hex() }).to_string());
         self.changelog.plant(Entry {
-            key: EntryKey(json!({ "$oid": ObjectId::new().to_hex() }).to_string()),
             name: name.to_owned(),
-            namespace: Namespace::default(),
             status: Status::from_text(status),
-            version: None,
-            run_id: None,
-            direction: None,
             batch: Some(3),
-            started_at: None,
             applied_at: Some(1_700_000_000_000),
-            reverted_at: None,
             duration_ms: Some(12),
             checksum: Some("c0ffee".to_owned()),
-            description: None,
             executed_by: Some("ann".to_owned()),
-            host: None,
-            origin: None,
-            error: None,
-            reason: None,
-            history: Vec::new(),
+            ..Entry::blank(key)
         });
     }
 
@@ -168,6 +160,10 @@ impl ChangelogWorld for MemoryWorld {
 
     async fn apply(&self, command: &[u8]) -> u64 {
         self.changelog.apply_command(command)
+    }
+
+    fn measures(&self) -> bool {
+        true
     }
 }
 
@@ -400,6 +396,10 @@ impl ChangelogWorld for MongoWorld {
         let reply = self.bystander.database(&self.db_name).run_command(command).await;
         let n = reply.expect("the command is well-formed").get_i32("n").expect("a count");
         n.unsigned_abs().into()
+    }
+
+    fn measures(&self) -> bool {
+        !self.form.is_operators()
     }
 }
 
