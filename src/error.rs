@@ -247,8 +247,8 @@ impl StoreFault {
             FaultKind::Unreachable => Some("check the host and port, and that the server is up"),
             FaultKind::Unauthorized => Some("check the user, the password and the user's roles"),
             FaultKind::Incapable => Some(
-                "this server takes no update pipelines, and lock and changelog are written with \
-                 them: use MongoDB 4.4 or later",
+                "this server takes neither update pipelines nor the plain operators that are used \
+                 instead: use MongoDB 4.4 or later",
             ),
             FaultKind::Rejected => None,
         }

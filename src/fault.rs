@@ -25,7 +25,7 @@ pub enum FaultKind {
     Unreachable,
     /// The server knows us not, or does not allow us this.
     Unauthorized,
-    /// The server does not know updates by pipelines, which everything here is written with.
+    /// The server does not know updates by pipelines.
     Incapable,
     /// The server refused the command, or answered something that we do not understand.
     Rejected,

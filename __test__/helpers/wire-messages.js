@@ -81,8 +81,8 @@ function documents(bytes) {
 /** Offsets and numbers of MongoDB's wire protocol. */
 export const REQUEST_ID = 4
 export const RESPONSE_TO = 8
-const OP_CODE = 12
+export const OP_CODE = 12
 const HEADER = 16
 const OP_QUERY = 2004
-const OP_MSG = 2013
+export const OP_MSG = 2013
 const CHECKSUM_PRESENT = 1
