@@ -132,10 +132,12 @@ async function unlock({ setting }) {
  */
 async function chosen(victims) {
   const { fleet, setting } = victims
-  const any = setting.random.pick(fleet.slots)
-  if (!setting.random.chance(setting.profile.aimed)) return any
+  const { profile, random } = setting
+  const slots = fleet.slots.filter(({ old }) => !(old && profile.sparesOld))
+  const any = random.pick(slots)
+  if (!random.chance(profile.aimed)) return any
   const found = await readLock(victims)
-  return fleet.slots.find(({ child }) => child.pid === found?.lock?.pid) ?? any
+  return slots.find(({ child }) => child.pid === found?.lock?.pid) ?? any
 }
 
 /**

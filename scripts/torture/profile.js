@@ -17,6 +17,7 @@
  * @property {Partial<Record<FaultKind, number>>} faults
  * @property {[number, number]} restMs between two faults
  * @property {number} aimed the share of the faults that take whoever holds the lock, and not anybody
+ * @property {boolean} sparesOld are runs of 1.3.0 left alone? A dead one bars everybody for a while
  * @property {number} stranded the chance that a process is cut off together with a primary
  * @property {number} selfStop the chance that a process stops itself inside an open transaction
  * @property {number} unlocked the share of rounds that run with `noLock`
@@ -49,6 +50,7 @@ const usual = {
   },
   restMs: [1000, 4000],
   aimed: 0.5,
+  sparesOld: false,
   stranded: 0.5,
   selfStop: 0.08,
   unlocked: 0.08,
@@ -84,8 +86,8 @@ export const mutants = {
     caughtBy: ['C5'],
     profile: {
       oldRunners: 0,
-      bodies: { long: 1 },
-      longMs: [5000, 9000],
+      // It needs no server, so its run outlives the failover.
+      bodies: { block: 1 },
       faults: { cutPrimary: 1 },
       restMs: [1000, 2000],
       // What is written with the primary, and with nobody else, is rolled back.
@@ -104,6 +106,7 @@ export const mutants = {
       faults: { killWorker: 1 },
       restMs: [1000, 3000],
       aimed: 1,
+      sparesOld: true,
       unlocked: 0,
       // Hardly anybody of ours is there when the lease of a dead one ends: 1.3.0 takes it over.
       patient: 0,
