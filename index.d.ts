@@ -741,7 +741,10 @@ export class MmkError extends Error {
   constructor(code: MmkErrorCode, message: string, details?: ErrorDetails)
   /** Stable: branch on this, not on the message. */
   readonly code: MmkErrorCode
-  /** Facts about this error; which ones depends on `code`. */
+  /**
+   * Facts about this error; which ones depends on `code`. Of a run also what it had `done`, what was
+   * `notStarted`, and its `metrics`, as in `MigrationSummary`.
+   */
   readonly context: Record<string, unknown>
   /** What to do about it, in a sentence. */
   readonly hint: string | null

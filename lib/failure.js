@@ -27,6 +27,7 @@ export function fromFailure(failure, causes = createCauses(), results = []) {
   const kept = failure.causeId === null ? undefined : causes.get(failure.causeId)
   if (isOurs(kept, failure)) {
     kept.suppressed.push(...suppressed)
+    Object.assign(kept.context, runFacts(failure))
     return kept
   }
   const { message, context } = describe(failure, results)
@@ -57,6 +58,15 @@ function explanation({ code, context }, thrown) {
  */
 function isOurs(kept, failure) {
   return isMmkError(kept) && kept.code === failure.code && kept.message === failure.message
+}
+
+/**
+ * What the core adds to the failure of a run, whatever failed.
+ * @param {Failure} failure
+ */
+function runFacts({ context }) {
+  const facts = ['done', 'notStarted', 'metrics'].map((fact) => [fact, context[fact]])
+  return Object.fromEntries(facts.filter(([, value]) => value !== undefined))
 }
 
 /** @param {Failure} failure */

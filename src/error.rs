@@ -63,7 +63,7 @@ impl From<Stopped> for Failed {
             let done: Vec<&str> = stopped.results.iter().map(|done| done.file.as_str()).collect();
             facts.insert("done".into(), json!(done));
             facts.insert("notStarted".into(), json!(stopped.not_started));
-            facts.insert("metrics".into(), json!(stopped.metrics));
+            facts.extend(stopped.metrics.map(|metrics| ("metrics".to_owned(), json!(metrics))));
         }
         Self { error, results: stopped.results }
     }

@@ -106,6 +106,17 @@ for (const form of ['--json', '--json=2', '--json-lines']) {
   })
 }
 
+test('a rehearsal that fails has no numbers of a run', async (t) => {
+  const { mmk } = await app(t, three)
+
+  const { code, stdout } = await mmk(['down', '9-none.js', '--dry-run', '--json=2']).ended
+
+  assert.equal(code, 2)
+  const document = JSON.parse(stdout)
+  assertDocument(document, 'down')
+  assert.equal(document.metrics, null)
+})
+
 for (const form of ['--json', '--json=2', '--json-lines']) {
   test(`with ${form}, a signal to a blocked event loop still leaves its document`, async (t) => {
     const blocked = counting('two', "process.stderr.write('blocked\\n'); while (true);")

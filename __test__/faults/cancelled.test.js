@@ -42,6 +42,7 @@ test('an aborted signal ends a wait for the lock at once, and its reason is the 
   const aborted = performance.now()
   controller.abort(reason)
   const error = await failure
+  assert.ok(error.context.metrics.lockWaitMs > 0, 'how long it has waited is told')
 
   assert.equal(error.code, 'RUN_CANCELLED')
   assert.equal(error.cause, reason)

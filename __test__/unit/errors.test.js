@@ -120,9 +120,11 @@ describe('a failure of the core', () => {
       message: ours.message,
       causeId: causes.keep(ours),
       suppressed: [failure({})],
+      context: { done: ['1-a.js'], notStarted: [], metrics: { renewals: 2 } },
     })
     assert.equal(fromFailure(failed, causes), ours)
     assert.equal(ours.suppressed.length, 1)
+    assert.deepEqual(ours.context, { done: ['1-a.js'], notStarted: [], metrics: { renewals: 2 } })
   })
 
   it('about a held lock says who holds it, in the block that users log', () => {

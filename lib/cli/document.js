@@ -80,7 +80,7 @@ export function createDocuments(form, command) {
       const { error } = failureDocument(thrown)
       if (form === 1) return write({ error })
       if (error.code === 'LOCK_ALREADY_HELD') known.lock = lockInTheWay(error.details)
-      known.metrics = metricsOf(thrown)
+      known.metrics = metricsOf(thrown) ?? known.metrics
       return write({ ...envelope(), error: { ...error, ...moreOf(thrown, error.code) } })
     },
     /** What the core needs to print the failure itself when the event loop is blocked. */

@@ -1,7 +1,11 @@
 /** The grammar of every verb, in the order of the help. What a verb does is in `commands/`. */
 import { Argument, Command, InvalidArgumentError as InvalidValue, Option } from './commander.js'
 
+/** @import { Command as Verb } from 'commander' */
+
 /** @typedef {(verb: string) => (...args: any[]) => void} Action */
+
+/** @typedef {(name: string, about: string) => Verb} Add adds a verb */
 
 /** The shells that can complete our command lines. */
 const SHELLS = ['bash', 'zsh', 'fish']
@@ -17,9 +21,20 @@ const NO_LOCK = ['--no-lock', 'run without the lock: nothing else may run']
  * @param {Action} action what commander calls when that verb was typed
  */
 export function addVerbs(program, action) {
-  /** @param {string} name @param {string} about */
+  /** @type {Add} */
   const verb = (name, about) => program.command(name).description(about).action(action(name))
+  addFiles(verb, program)
+  addRuns(verb)
+  addRecords(verb)
+  addHelpers(verb)
+}
 
+/**
+ * What writes files.
+ * @param {Add} verb
+ * @param {import('commander').Command} program
+ */
+function addFiles(verb, program) {
   verb('init', 'write a config file and make the migrations directory')
     .option('--js', 'write mmk.config.js (the default without a tsconfig.json)')
     .option('--ts', 'write mmk.config.ts (the default with one)')
@@ -35,7 +50,13 @@ export function addVerbs(program, action) {
     .addOption(new Option('--js', 'in JavaScript').conflicts('ts'))
     .addOption(new Option('--ts', 'in TypeScript').conflicts('js'))
     .option('--template <path>', 'file to copy')
+}
 
+/**
+ * What runs bodies, or would.
+ * @param {Add} verb
+ */
+function addRuns(verb) {
   const up = verb('up', 'apply pending migrations')
     .argument('[file]', 'only this one')
     .option('--to <file>', 'apply up to and including this one')
@@ -70,7 +91,13 @@ export function addVerbs(program, action) {
     .option('--to <file>', 'up: through this one; down: what was applied after it')
     .option('--batch <n>', 'down: this batch', positiveInteger)
     .option('--steps <n>', 'down: the last n', positiveInteger)
+}
 
+/**
+ * What shows and corrects what is recorded.
+ * @param {Add} verb
+ */
+function addRecords(verb) {
   verb('status', 'show the state of every migration').option(
     '--check',
     'exit 1 if any is pending, 4 if any needs a look',
@@ -103,7 +130,13 @@ export function addVerbs(program, action) {
     .option('--skip-missing', 'leave out migrations whose file is not here')
     .option('--force', 'import beside a history that did not come from there')
     .option(...NO_LOCK)
+}
 
+/**
+ * What is about the set-up.
+ * @param {Add} verb
+ */
+function addHelpers(verb) {
   verb('config', 'show the configuration, and where each value comes from')
 
   verb('doctor', 'check the server, the permissions, the lock, the changelog and the files')

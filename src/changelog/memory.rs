@@ -163,6 +163,10 @@ impl ChangelogStore for MemoryChangelogStore {
         )
     }
 
+    fn claims_ahead(&self) -> bool {
+        true
+    }
+
     async fn settle_and_claim(
         &self,
         _proof: &StillHeld<'_>,

@@ -3,8 +3,9 @@
 //!
 //! What is written and on what condition is spelled out in `mongo_change`. One attempt at it is made
 //! by `mongo_attempt`, with pipelines, or by `mongo_plain`, with plain operators once the server has
-//! refused a pipeline; this file chooses, and tries again. A write whose reply is lost is sent again: its precondition makes that harmless,
-//! and what is found there afterwards tells whether the first one arrived.
+//! refused a pipeline; this file chooses, and tries again. A write whose reply is lost is sent again:
+//! its precondition makes that harmless, and what is found there afterwards tells whether the first one
+//! arrived.
 //!
 //! Collections are expected to read from the primary with majority read concern, as
 //! [`Connection`](crate::connect::Connection) hands them out.
@@ -92,8 +93,13 @@ impl MongoChangelogStore {
     ) -> Result<Advance, StoreFault> {
         if !self.form.is_operators() {
             let advance = self.try_both_at_once(settlement, claim).await;
-            if !matches!(&advance, Ok(Advance::Refused(fault)) if self.form.learns_from(fault)) {
-                return advance;
+            match &advance {
+                Ok(Advance::Refused(fault)) if self.form.learns_from(fault) => {}
+                Ok(Advance::Settled(Claiming::Refused(fault))) if self.form.learns_from(fault) => {
+                    let written = self.write(&change::claim(claim)).await;
+                    return Ok(Advance::Settled(Claiming::of(written, claim)));
+                }
+                _ => return advance,
             }
         }
         Ok(self.one_after_the_other(settlement, claim).await)
@@ -140,6 +146,10 @@ impl ChangelogStore for MongoChangelogStore {
 
     async fn settle(&self, _proof: &StillHeld<'_>, settlement: &Settlement) -> Written {
         self.write(&change::settle(settlement)).await
+    }
+
+    fn claims_ahead(&self) -> bool {
+        !self.form.is_operators()
     }
 
     async fn settle_and_claim(

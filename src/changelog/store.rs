@@ -39,8 +39,12 @@ pub trait ChangelogStore: Send + Sync + 'static {
         settlement: &Settlement,
     ) -> impl Future<Output = Written> + Send;
 
-    /// Settles one migration and claims the next in one command. Nothing is claimed unless the
-    /// settlement is written.
+    /// Can this store settle one migration and claim the next in one command? Otherwise nothing is
+    /// won by claiming ahead, on a proof that is as old as the settlement.
+    fn claims_ahead(&self) -> bool;
+
+    /// Settles one migration and claims the next, in one command where the store can. Nothing is
+    /// claimed unless the settlement is written.
     fn settle_and_claim(
         &self,
         proof: &StillHeld<'_>,
@@ -116,7 +120,7 @@ pub struct NameIndex {
     pub names: Vec<String>,
 }
 
-/// What came of a settlement and a claim in one command.
+/// What came of a settlement and a claim together.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Advance {
     /// The settlement is written, and this came of the claim.

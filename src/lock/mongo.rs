@@ -3,9 +3,9 @@
 //! Every write waits for a majority; what the server decides is spelled out in `mongo_pipeline`, the
 //! acquire in `mongo_acquire`, the fence in `mongo_fence`. A server that refuses update pipelines decides
 //! nothing: there we judge what it has, and write in the operators of `mongo_operators` on the condition
-//! that it still has it. Which of the two it takes is learned from the first refusal, for as long as the
-//! store lives. A verb gets no longer than a quarter of the TTL, however many commands it
-//! takes, so that a connection that died without a word leaves time to ask again over another one.
+//! that it still has it. Which of the two it takes is learned from the first refusal, with the changelog,
+//! for as long as the engine lives. A verb gets no longer than a quarter of the TTL, however many commands
+//! it takes, so that a connection that died without a word leaves time to ask again over another one.
 //!
 //! Leases carry the id of the primary's election. It is asked for just before the command: written a
 //! little too old it costs a successor some patience, never a holder its lease.

@@ -26,7 +26,7 @@
 
 use mongodb::bson::{Bson, DateTime, Document, doc, oid::ObjectId};
 
-use super::document::{self, Fact, Field, Fields, REMEMBERED, ms};
+use super::document::{self, Fact, REMEMBERED, ms};
 use super::lease::OwnerToken;
 use super::mongo_pipeline::LOCK_ID;
 use super::rules::Judgement;
@@ -50,27 +50,6 @@ impl Moment {
 
     fn end(self, timing: Timing) -> DateTime {
         DateTime::from_millis(self.now.saturating_add(ms(timing.ttl())))
-    }
-}
-
-impl Fields for Document {
-    fn field(&self, name: &str) -> Field<'_> {
-        match self.get(name) {
-            None => Field::Missing,
-            Some(Bson::String(text)) => Field::Text(text),
-            Some(Bson::Int32(number)) => Field::Whole(i64::from(*number)),
-            Some(Bson::Int64(number)) => Field::Whole(*number),
-            Some(Bson::Double(number)) => Field::Fraction(*number),
-            Some(Bson::Decimal128(number)) => {
-                number.to_string().parse().map_or(Field::Other, Field::Fraction)
-            }
-            Some(Bson::DateTime(instant)) => Field::Instant(instant.timestamp_millis()),
-            Some(_) => Field::Other,
-        }
-    }
-
-    fn is_bare(&self) -> bool {
-        self.keys().all(|field| field == "_id")
     }
 }
 

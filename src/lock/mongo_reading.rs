@@ -2,19 +2,41 @@
 //!
 //! A server that computes projections judges the lease as it shows it. Others refuse the question in
 //! words of their own, so any refusal of it has the bare document asked for instead, and the time before
-//! that: a lease that has just ended may still be shown as held.
+//! that: a lease that has just ended may still be shown as held. A write that was refused was not carried
+//! out, so an acquire and a removal may be asked again as well.
 
 use std::future::Future;
 
 use mongodb::action::Action;
-use mongodb::bson::{Document, doc};
+use mongodb::bson::{Bson, Document, doc};
 use mongodb::error::Error;
 
-use super::document::{self, instant};
+use super::document::{self, Field, Fields, instant};
 use super::lease::{Holder, OwnerToken};
 use super::mongo::{BLOCKED_PATIENCE, Failure, MongoLockStore, ours};
 use super::mongo_pipeline::{self as pipeline, LOCK_ID};
 use crate::fault::{FaultKind, StoreFault};
+
+impl Fields for Document {
+    fn field(&self, name: &str) -> Field<'_> {
+        match self.get(name) {
+            None => Field::Missing,
+            Some(Bson::String(text)) => Field::Text(text),
+            Some(Bson::Int32(number)) => Field::Whole(i64::from(*number)),
+            Some(Bson::Int64(number)) => Field::Whole(*number),
+            Some(Bson::Double(number)) => Field::Fraction(*number),
+            Some(Bson::Decimal128(number)) => {
+                number.to_string().parse().map_or(Field::Other, Field::Fraction)
+            }
+            Some(Bson::DateTime(instant)) => Field::Instant(instant.timestamp_millis()),
+            Some(_) => Field::Other,
+        }
+    }
+
+    fn is_bare(&self) -> bool {
+        self.keys().all(|field| field == "_id")
+    }
+}
 
 /// Who holds the lock.
 pub(super) async fn inspect(store: &MongoLockStore) -> Result<Option<Holder>, Failure> {

@@ -159,7 +159,7 @@ impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
         let metrics = self.metrics();
         match outcome {
             Ok(report) => Ok(Report { metrics, ..report }),
-            Err(stopped) => Err(Stopped { metrics, ..stopped }),
+            Err(stopped) => Err(Stopped { metrics: Some(metrics), ..stopped }),
         }
     }
 
@@ -192,12 +192,13 @@ impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
         };
         let door = open_lock().await;
         let door = door.map_err(|fault| RunError::Database { doing: "opening the lock", fault })?;
-        let (entrance, wait) = self.enter(&door.lock, policy).await.inspect_err(|error| {
-            if let RunError::LockHeld { waited_ms, .. } = error {
-                self.count_wait(*waited_ms);
-            }
-        })?;
-        self.count_wait(wait.ms());
+        let asked_at = self.clock.now();
+        let entered = self.enter(&door.lock, policy).await;
+        self.count_wait(match &entered {
+            Ok((_, wait)) => wait.ms(),
+            Err(_) => whole_ms(self.clock.now().since(asked_at)),
+        });
+        let (entrance, wait) = entered?;
         match entrance {
             Entrance::NothingLeft(plan) => Ok(self.nothing_to_do(&plan, wait)),
             Entrance::Leased(lease) => {

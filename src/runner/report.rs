@@ -81,14 +81,14 @@ pub struct Stopped {
     pub results: Vec<RunResult>,
     /// What did not begin.
     pub not_started: Vec<String>,
-    /// Its numbers.
-    pub metrics: Metrics,
+    /// Its numbers; nothing where no run was wanted.
+    pub metrics: Option<Metrics>,
 }
 
 impl From<RunError> for Stopped {
     fn from(error: RunError) -> Self {
         let (suppressed, results, not_started) = (vec![], vec![], vec![]);
-        Self { error, suppressed, results, not_started, metrics: Metrics::default() }
+        Self { error, suppressed, results, not_started, metrics: None }
     }
 }
 

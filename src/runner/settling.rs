@@ -18,9 +18,11 @@ use crate::plan::Step;
 
 impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
     /// May the next migration be claimed while this one is being recorded? Not when a hook may still
-    /// stop the run in between, and not when the run is to end.
+    /// stop the run in between, not when the run is to end, and only in one command.
     fn claims_ahead(&self) -> bool {
-        self.job.between == Between::Nothing && !self.is_cancelled()
+        self.job.between == Between::Nothing
+            && !self.is_cancelled()
+            && self.changelog.claims_ahead()
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) async fn carry_out<G: ChangelogStore, H: Host, C: Clock, O: Orphans>(
         suppressed,
         results: results.to_vec(),
         not_started: names.iter().skip(begun).cloned().collect(),
-        metrics: runner.metrics(),
+        metrics: None,
     };
     let hooked = stage.hook(HookCall::BeforeAll).await;
     hooked.map_err(|failure| stopped(failure.error, failure.suppressed, results, 0))?;
