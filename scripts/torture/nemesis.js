@@ -60,7 +60,7 @@ const faults = {
       await cut([primary.door], away),
       await cut(doors(others), [pidOf(primary.child), ...with_]),
     ]
-    await delay(random.between(3000, 9000))
+    await delay(random.between(...profile.cutMs))
     const late = random.chance(0.5)
     for (const each of heal) each(late)
   },

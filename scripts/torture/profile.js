@@ -16,6 +16,7 @@
  * @property {Partial<Record<BodyKind, number>>} bodies
  * @property {Partial<Record<FaultKind, number>>} faults
  * @property {[number, number]} restMs between two faults
+ * @property {[number, number]} cutMs how long a primary is cut off
  * @property {number} aimed the share of the faults that take whoever holds the lock, and not anybody
  * @property {boolean} sparesOld are runs of 1.3.0 left alone? A dead one bars everybody for a while
  * @property {number} stranded the chance that a process is cut off together with a primary
@@ -49,6 +50,7 @@ const usual = {
     stepDown: 2,
   },
   restMs: [1000, 4000],
+  cutMs: [3000, 9000],
   aimed: 0.5,
   sparesOld: false,
   stranded: 0.5,
@@ -90,7 +92,9 @@ export const mutants = {
       bodies: { block: 1 },
       faults: { cutPrimary: 1 },
       restMs: [1000, 2000],
-      // What is written with the primary, and with nobody else, is rolled back.
+      // What is written with the primary, and with nobody else, is rolled back. The holder must still
+      // trust its lease when it is heard again.
+      cutMs: [3000, 5500],
       aimed: 1,
       stranded: 1,
       unlocked: 0,

@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use mongo_migrate_kit::changelog::entry::{Entry, Status};
+use mongo_migrate_kit::changelog::store::ChangelogStore;
 use mongo_migrate_kit::checksum::FileChecksum;
 use mongo_migrate_kit::connect::UpdateForm;
 use mongo_migrate_kit::host::Between;
@@ -141,8 +142,8 @@ async fn history(world: &impl World, seed: u64) {
             edit(&mut random, &mut model.files);
         }
         let (request, fates) = (request(&mut random), fates(&mut random));
-        model.between = if random.one_in(2) { Between::Hooks } else { Between::Nothing };
-        let between = model.between;
+        let between = if random.one_in(2) { Between::Hooks } else { Between::Nothing };
+        model.claims_ahead = between == Between::Nothing && world.changelog().claims_ahead();
         told.push(format!("{:?}\n    {request:?} {fates:?} {between:?}", model.files));
         let before = world.entries().await;
         let expected = model.expect(&request, &fates);

@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::iter::Peekable;
 
-use mongo_migrate_kit::host::Between;
 use mongo_migrate_kit::migration::{Direction, MigrationName};
 use mongo_migrate_kit::plan::{MarkAs, Request, Scope, Selection};
 
@@ -45,7 +44,7 @@ pub struct Model {
     pub files: Files,
     pub known: BTreeMap<String, Known>,
     /// Is the next migration claimed together with the record of the one before?
-    pub between: Between,
+    pub claims_ahead: bool,
     places: u64,
     /// How the last body ended.
     last: Fate,
@@ -221,20 +220,20 @@ impl Model {
         fates: &mut Peekable<impl Iterator<Item = Fate>>,
     ) -> bool {
         let dies = self.last == Fate::DiesAfter || fates.peek() == Some(&Fate::DiesBefore);
-        match (self.between, self.last) {
-            (Between::Hooks, last) => last == Fate::Done,
-            (Between::Nothing, Fate::ToldToEnd) => {
+        match (self.claims_ahead, self.last) {
+            (false, last) => last == Fate::Done,
+            (true, Fate::ToldToEnd) => {
                 // Claimed and taken back: nothing but its version tells.
                 if let Some(known) = self.known.get_mut(next) {
                     known.changes += 2;
                 }
                 false
             }
-            (Between::Nothing, _) if dies => {
+            (true, _) if dies => {
                 self.claim(next, direction, batch);
                 false
             }
-            (Between::Nothing, last) => last == Fate::Done,
+            (true, last) => last == Fate::Done,
         }
     }
 
