@@ -2,7 +2,7 @@
  * The core with its mutants (cargo feature `mutants`, `src/mutant.rs`), built beside the real one and
  * never in its place.
  */
-import { copyFile, mkdir } from 'node:fs/promises'
+import { copyFile, mkdir, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { cargo, cargoEnv } from '../cargo.js'
 import { root, ScriptError } from '../process.js'
@@ -16,9 +16,10 @@ export async function buildMutants() {
   }
   const { CARGO_BUILD_TARGET = '' } = await cargoEnv()
   await mkdir(dirname(addon), { recursive: true })
-  await copyFile(
-    join(root, 'target', CARGO_BUILD_TARGET, 'debug', 'libmongo_migrate_kit.so'),
-    addon,
-  )
+  const built = join(root, 'target', CARGO_BUILD_TARGET, 'debug', 'libmongo_migrate_kit.so')
+  // Written over, it would end the processes of another torture that have it loaded.
+  const draft = `${addon}.${process.pid}`
+  await copyFile(built, draft)
+  await rename(draft, addon)
   return addon
 }

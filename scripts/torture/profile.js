@@ -94,7 +94,7 @@ export const mutants = {
       restMs: [1000, 2000],
       // What is written with the primary, and with nobody else, is rolled back. The holder must still
       // trust its lease when it is heard again.
-      cutMs: [3000, 5500],
+      cutMs: [4500, 6500],
       aimed: 1,
       stranded: 1,
       unlocked: 0,
