@@ -21,7 +21,7 @@ const commands = [
 export const start = {
   name: 'start',
   title: 'Whole processes',
-  about: `With ${files} migrations, all applied, from the start of the process to its end. The peak of the resident memory and the processor time (user and system) are the process's own. \`node -e 0\` is what Node itself costs.`,
+  about: `With ${files} migrations, all applied, from the start of the process to its end. The peak of the resident memory and the processor time (user and system) are the process's own. \`node -e 0\` is what Node itself costs: the same for every tool, and so the limit of every ratio here.`,
   run,
 }
 

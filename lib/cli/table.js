@@ -4,6 +4,18 @@ import { printJson, printResult, stdoutColors, terminalWidth } from './output.js
 /** @import { StatusRow } from '../../index.d.ts' */
 
 /**
+ * What `read` resolves to; what prints it is loaded while the server answers.
+ * @template T
+ * @param {import('./perform.js').Cli} cli
+ * @param {() => Promise<T>} read
+ * @returns {Promise<T>}
+ */
+export async function readingRows({ json }, read) {
+  const [rows] = await Promise.all([read(), json || import('./render.js')])
+  return rows
+}
+
+/**
  * @param {import('./perform.js').Cli} cli
  * @param {StatusRow[]} rows
  */

@@ -3,13 +3,15 @@ import { listNames, plural } from '../../text.js'
 import { EXIT } from '../exit.js'
 import { withKit } from '../kit.js'
 import { printError } from '../output.js'
-import { printRows } from '../table.js'
+import { printRows, readingRows } from '../table.js'
 
 /** @import { StatusRow } from '../../../index.d.ts' */
 
 /** @type {import('../perform.js').Work} */
 export async function run(cli, { check }) {
-  const rows = await withKit(cli, (kit) => kit.status({ requireDirectory: check === true }))
+  const rows = await withKit(cli, (kit) => {
+    return readingRows(cli, () => kit.status({ requireDirectory: check === true }))
+  })
   await printRows(cli, rows)
   return check ? judge(rows) : EXIT.ok
 }
