@@ -12,25 +12,27 @@ import { isMain, main, npm, root, ScriptError } from './process.js'
 import { setup } from './setup.js'
 
 const dist = join(root, 'dist')
-const stage = join(dist, 'stage')
 /** What only this working tree needs. */
 const privateKeys = ['scripts', 'devDependencies', 'overrides', 'napi']
 
 /**
- * @returns {Promise<{ main: string, platform: string }>} the tarballs' absolute paths
+ * @param {string} [folder] takes them, and nothing else is in it afterwards
+ * @returns {Promise<Tarballs>}
  */
-export async function pack() {
+export async function pack(folder = dist) {
   if ((await build()) !== 0) throw new ScriptError('The addon could not be built')
-  await rm(dist, { recursive: true, force: true })
+  const stage = join(folder, 'stage')
+  await rm(folder, { recursive: true, force: true })
   await mkdir(stage, { recursive: true })
   const manifest = await readManifest(root)
-  const tarballs = { platform: await packPlatform(manifest), main: await packMain(manifest) }
+  const platform = await npmPack(await stagePlatform(stage, manifest), folder)
+  const main = await npmPack(await stageMain(stage, manifest), folder)
   await rm(stage, { recursive: true })
-  return tarballs
+  return { platform, main }
 }
 
-/** @param {Manifest} manifest */
-async function packPlatform({ napi, version }) {
+/** @param {string} stage @param {Manifest} manifest @returns {Promise<string>} the package's folder */
+async function stagePlatform(stage, { napi, version }) {
   const native = join(root, 'lib', 'native')
   const binary = (await readdir(native)).find((name) => name.endsWith('.node'))
   const platform = binary?.split('.')[1] ?? ''
@@ -49,11 +51,11 @@ async function packPlatform({ napi, version }) {
   await cp(folder, target, { recursive: true })
   await copyFile(join(native, binary), join(target, `${napi?.binaryName}.${platform}.node`))
   await copyFile(join(root, 'LICENSE'), join(target, 'LICENSE'))
-  return npmPack(target)
+  return target
 }
 
-/** @param {Manifest} manifest */
-async function packMain(manifest) {
+/** @param {string} stage @param {Manifest} manifest @returns {Promise<string>} the package's folder */
+async function stageMain(stage, manifest) {
   const target = join(stage, 'main')
   await mkdir(target)
   const contents = manifest.files.filter((entry) => !entry.startsWith('!'))
@@ -64,7 +66,7 @@ async function packMain(manifest) {
   const optionalDependencies = await platformVersions()
   const published = { ...Object.fromEntries(kept), optionalDependencies }
   await writeFile(join(target, 'package.json'), `${JSON.stringify(published, null, 2)}\n`)
-  return npmPack(target)
+  return target
 }
 
 /** @returns {Promise<Record<string, string>>} every platform package and its version */
@@ -74,19 +76,24 @@ async function platformVersions() {
   return Object.fromEntries(manifests.map(({ name, version }) => [name, version]))
 }
 
-/** @param {string} folder @returns {Promise<string>} the tarball */
-async function npmPack(folder) {
-  const before = new Set(await readdir(dist))
-  const code = await npm(['pack', '--silent', '--pack-destination', dist], {
+/**
+ * @param {string} folder of the package
+ * @param {string} destination
+ * @returns {Promise<string>} the tarball
+ */
+async function npmPack(folder, destination) {
+  const before = new Set(await readdir(destination))
+  const code = await npm(['pack', '--silent', '--pack-destination', destination], {
     cwd: folder,
     stdio: ['ignore', 'ignore', 'inherit'],
   })
-  const tarball = (await readdir(dist)).find((name) => !before.has(name))
+  const tarball = (await readdir(destination)).find((name) => !before.has(name))
   if (code !== 0 || !tarball) throw new ScriptError(`\`npm pack\` failed in ${folder}`)
-  return join(dist, tarball)
+  return join(destination, tarball)
 }
 
 /**
+ * @typedef {{ main: string, platform: string }} Tarballs absolute paths
  * @typedef {{ name: string, version: string, files: string[], napi?: { binaryName: string } }} Manifest
  *
  * @param {string} folder

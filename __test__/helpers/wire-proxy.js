@@ -5,10 +5,11 @@
  * It reads the wire protocol as far as that needs it: the messages of drivers that were told of no
  * compression. What it does not understand it passes on unread.
  */
-import { startRelay } from './relay.js'
-import { commandOf, onMessages, REQUEST_ID, RESPONSE_TO } from './wire-messages.js'
 
-/** @import { Command } from './wire-messages.js' */
+import { commandOf, onMessages, REQUEST_ID, RESPONSE_TO } from '../../scripts/wire-messages.js'
+import { startRelay } from './relay.js'
+
+/** @import { Command } from '../../scripts/wire-messages.js' */
 
 /**
  * @typedef {(command: Command, appName: string) => boolean} Matcher `appName` is the client's own

@@ -2,8 +2,9 @@
  * Every command that goes to a server, read off the wire: a proxy on loopback that understands the
  * protocol as far as that takes. The server's profiler sees one database and counts statements.
  */
+
+import { commandOf, onMessages } from '../../scripts/wire-messages.js'
 import { startRelay } from './relay.js'
-import { commandOf, onMessages } from './wire-messages.js'
 
 /**
  * @typedef {object} Wire

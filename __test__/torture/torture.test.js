@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { withProduct } from '../../scripts/torture/product.js'
 import { reportLines } from '../../scripts/torture/report.js'
 import { torture } from '../../scripts/torture/torture.js'
 
@@ -12,7 +13,7 @@ const seconds = 120
 
 test('two minutes of kills, pauses, cuts and elections violate no promise', { skip }, async () => {
   const seed = process.env.SEED ?? String(Math.floor(Math.random() * 1e6))
-  const report = await torture({ seconds, seed })
+  const report = await withProduct((product) => torture({ product, seconds, seed }))
   const told = reportLines({ seconds, seed }, report).join('\n')
   console.log(told)
   const violated = report.findings.filter(({ violations }) => violations.length > 0)

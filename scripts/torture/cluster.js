@@ -37,10 +37,12 @@ const settings = { electionTimeoutMillis: 2500 }
 
 /**
  * @param {string} folder for the members' data
- * @param {string} [release] such as `5.0`
+ * @param {object} [options]
+ * @param {string | undefined} [options.release] such as `5.0`
+ * @param {import('./network.js').OnRefused} [options.onRefused] the members refuse update pipelines
  * @returns {Promise<Cluster>}
  */
-export async function startCluster(folder, release) {
+export async function startCluster(folder, { release, onRefused } = {}) {
   const binary = await ensureMongod(release)
   /** @type {Member[]} */
   const members = []
@@ -55,7 +57,7 @@ export async function startCluster(folder, release) {
   }
   try {
     for (let index = 0; index < size; index += 1) {
-      members.push(await createMember(binary, join(folder, `member-${index}`)))
+      members.push(await createMember(binary, join(folder, `member-${index}`), onRefused))
     }
     await initiate(members)
     const uri = `mongodb://${hosts(members).join(',')}/?replicaSet=${replicaSet}`
@@ -76,9 +78,10 @@ export async function startCluster(folder, release) {
 /**
  * @param {import('../mongod-binary.js').MongodBinary} binary
  * @param {string} folder
+ * @param {import('./network.js').OnRefused} [onRefused]
  * @returns {Promise<Member>}
  */
-async function createMember(binary, folder) {
+async function createMember(binary, folder, onRefused) {
   await mkdir(folder)
   const port = await freePort()
   const options = {
@@ -97,7 +100,7 @@ async function createMember(binary, folder) {
     const env = { ...process.env, ...binary.env }
     return spawn(binary.path, args, { env, stdio: 'ignore' }).once('error', () => {})
   }
-  return { port, door: await openDoor(port), child: launch(), launch }
+  return { port, door: await openDoor(port, onRefused), child: launch(), launch }
 }
 
 /** @param {readonly Member[]} members */

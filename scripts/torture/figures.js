@@ -30,6 +30,7 @@ export function figuresOf({ history, facts }) {
       ...counted(all('leaseLost'), ({ cause }) => `lost: ${cause}`),
       'by 1.3.0': all('oldBodyBegun').length,
       'orphans found': all('orphansFound').length,
+      ...counted(all('pipelineRefused'), () => 'pipelines refused'),
     },
     effects: {
       ...counted(begun, ({ kind }) => kind),

@@ -9,7 +9,7 @@ import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { neutralEnv, root } from '../process.js'
+import { neutralEnv } from '../process.js'
 import { prepareRepo } from './repos.js'
 
 /** @typedef {import('node:child_process').ChildProcess} ChildProcess */
@@ -124,7 +124,7 @@ function launchCli(setting, slot) {
   const { home, profile, random } = setting
   const repo = prepareRepo(home, random, profile, 'locked')
   const args = [
-    join(root, 'bin', 'mmk.js'),
+    join(home, 'node_modules', '.bin', 'mmk'),
     'up',
     ...(random.chance(profile.patient) ? ['--wait'] : []),
   ]

@@ -3,6 +3,7 @@
  *
  *   npm run torture -- --minutes 30 --seed 7      what the lock must withstand
  *   npm run torture -- --mongod 4.4               on another release of MongoDB: 4.4, 5.0, 6.0
+ *   npm run torture -- --refuse-pipelines         on servers that take no update pipelines
  *   npm run torture -- --workers 8
  *   npm run torture -- --mutant no-fence          a fault planted in the core: must be caught
  *   npm run torture -- --mutant all --seeds 10    all of them, in at least nine of ten seeds each
@@ -16,6 +17,7 @@ import { parseArgs } from 'node:util'
 import { main, ScriptError } from '../process.js'
 import { setup } from '../setup.js'
 import { buildMutants } from './mutants.js'
+import { withProduct } from './product.js'
 import { mutants } from './profile.js'
 import { reportLines } from './report.js'
 import { torture } from './torture.js'
@@ -25,6 +27,7 @@ const options = /** @type {const} */ ({
   seed: { type: 'string' },
   seeds: { type: 'string', default: '1' },
   mongod: { type: 'string' },
+  'refuse-pipelines': { type: 'boolean', default: false },
   workers: { type: 'string', default: '5' },
   mutant: { type: 'string' },
 })
@@ -39,21 +42,23 @@ async function cli() {
   const first = values.seed ?? String(Math.floor(Math.random() * 1e6))
   const count = whole(values.seeds, 'seeds')
   const seeds = Array.from({ length: count }, (_, index) => (index ? `${first}.${index}` : first))
+  const names = mutantsNamed(values.mutant)
   const common = {
+    refusePipelines: values['refuse-pipelines'],
     seconds: number(values.minutes, 'minutes') * 60,
     workers: whole(values.workers, 'workers'),
     ...(values.mongod ? { release: values.mongod } : {}),
   }
-  const names = mutantsNamed(values.mutant)
-  await setup()
-  if (names.length === 0) {
+  await setup({ addon: false })
+  return withProduct(async (product) => {
     let sound = true
-    for (const seed of seeds) sound = (await one({ ...common, seed })) && sound
+    for (const seed of names.length > 0 ? [] : seeds) {
+      sound = (await one({ ...common, product, seed })) && sound
+    }
+    for (const mutant of names)
+      sound = (await hunted(mutant, { ...common, product }, seeds)) && sound
     return sound ? 0 : 1
-  }
-  let caughtAll = true
-  for (const mutant of names) caughtAll = (await hunted(mutant, common, seeds)) && caughtAll
-  return caughtAll ? 0 : 1
+  })
 }
 
 /** @param {import('./torture.js').Options} options */
@@ -65,7 +70,7 @@ async function one(options) {
 
 /**
  * @param {string} mutant
- * @param {{ seconds: number, workers: number, release?: string }} common
+ * @param {Omit<import('./torture.js').Options, 'seed'>} common
  * @param {readonly string[]} seeds
  */
 async function hunted(mutant, common, seeds) {

@@ -8,12 +8,17 @@
  */
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
+import { PassThrough } from 'node:stream'
+import { refusalOf } from '../refusal.js'
+import { onMessages } from '../wire-messages.js'
 
 /** @typedef {import('node:net').Socket} Socket */
 
 /**
  * @typedef {object} Link
  * @property {Socket} near whoever connected
+ * @property {import('node:stream').Writable} into what it says is put into: the member, or somebody
+ *   who refuses a part of it
  * @property {Socket} far the member
  * @property {Set<Cut>} cuts those that hold it now
  *
@@ -25,18 +30,22 @@ import { connect, createServer } from 'node:net'
  *
  * @typedef {object} Cut
  * @property {ReadonlySet<number>} pids whose connections are held
+ *
+ * @typedef {(command: string) => void} OnRefused is told what was refused
  */
 
 /**
  * @param {number} target port of a member
+ * @param {OnRefused} [onRefused] the member seems to take no update pipelines, and nothing computed
  * @returns {Promise<Door>}
  */
-export async function openDoor(target) {
+export async function openDoor(target, onRefused) {
   /** @type {Door} */
   const door = { port: 0, links: new Set(), cuts: new Set(), server: createServer() }
   door.server = createServer({ pauseOnConnect: true }, (near) => {
     const far = connect(target, '127.0.0.1')
-    const link = { near, far, cuts: new Set() }
+    const into = onRefused ? refusing(near, far, onRefused) : far
+    const link = { near, into, far, cuts: new Set() }
     door.links.add(link)
     for (const socket of [near, far]) {
       socket.setNoDelay(true)
@@ -55,6 +64,25 @@ export async function openDoor(target) {
   const address = door.server.address()
   door.port = typeof address === 'object' && address ? address.port : 0
   return door
+}
+
+/**
+ * Nobody waits for another reply on a connection on which an update is sent, so that ours can't fall
+ * into the middle of one.
+ *
+ * @param {Socket} near
+ * @param {Socket} far
+ * @param {OnRefused} onRefused
+ */
+function refusing(near, far, onRefused) {
+  const inlet = new PassThrough()
+  onMessages(inlet, (message) => {
+    const refusal = refusalOf(message)
+    if (!refusal) return void far.write(message)
+    onRefused(refusal.command)
+    near.write(refusal.reply)
+  })
+  return inlet
 }
 
 /** @param {Door} door */
@@ -96,14 +124,14 @@ export async function cut(doors, pids) {
  */
 function holdBack(link, by) {
   link.cuts.add(by)
-  link.near.unpipe(link.far).pause()
+  link.near.unpipe(link.into).pause()
   link.far.unpipe(link.near).pause()
 }
 
 /** @param {Link} link */
-function carry({ near, far, cuts }) {
+function carry({ near, into, far, cuts }) {
   if (cuts.size > 0) return
-  near.pipe(far)
+  near.pipe(into)
   far.pipe(near)
 }
 

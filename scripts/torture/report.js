@@ -4,18 +4,18 @@
 const examples = 5
 
 /**
- * @param {{ seed: string, seconds: number, mutant?: string }} options
+ * @param {Pick<import('./torture.js').Options, 'seed' | 'seconds' | 'mutant' | 'refusePipelines'>} options
  * @param {import('./torture.js').Report} report
  * @returns {string[]}
  */
 export function reportLines(
-  { seed, seconds, mutant },
+  { seed, seconds, mutant, refusePipelines },
   { version, findings, figures, leftOut, folder },
 ) {
-  const what = mutant ? `, mutant ${mutant}` : ''
+  const what = [refusePipelines && ', pipelines refused', mutant && `, mutant ${mutant}`]
   return [
     '',
-    `Torture on MongoDB ${version}: ${seconds} s of faults, seed ${seed}${what}`,
+    `Torture on MongoDB ${version}: ${seconds} s of faults, seed ${seed}${what.filter(Boolean).join('')}`,
     ...Object.entries(figures).map(([heading, counts]) => `  ${heading}: ${listed(counts)}`),
     ...findings.flatMap(findingLines),
     ...notDone(figures, leftOut).map((text) => `  not done: ${text}`),

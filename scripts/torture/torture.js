@@ -6,7 +6,7 @@
  * says if a check found something. It needs Linux, because it cuts connections and finds stopped
  * processes through /proc, and no privileges.
  */
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -25,9 +25,11 @@ import { createRandom } from './random.js'
 
 /**
  * @typedef {object} Options
+ * @property {string} product the folder in whose `node_modules` it is installed
  * @property {number} seconds of faults; what is before and after them comes on top
  * @property {string} seed
  * @property {string} [release] of MongoDB, such as `5.0`
+ * @property {boolean} [refusePipelines] do the servers refuse update pipelines?
  * @property {number} [calmSeconds] afterwards, in which the lock must be taken again
  * @property {number} [workers]
  * @property {string} [mutant] named in the history and chosen in the core
@@ -45,7 +47,8 @@ const dbName = 'torture'
 
 /** @param {Options} options @returns {Promise<Report>} */
 export async function torture(options) {
-  const { seconds, seed, release, calmSeconds = 20, workers = 5, mutant, env = {} } = options
+  const { product, seconds, seed, release, refusePipelines = false, mutant } = options
+  const { calmSeconds = 20, workers = 5, env = {} } = options
   if (process.platform !== 'linux') throw new ScriptError('The torture needs Linux (/proc)')
   const home = await mkdtemp(join(tmpdir(), 'mmk-torture-'))
   const history = join(home, 'history')
@@ -53,11 +56,14 @@ export async function torture(options) {
   const record = openHistory(history, 'nemesis')
   const random = createRandom(seed)
   const profile = profileFor(mutant)
-  const cluster = await startCluster(home, release)
+  /** @param {string} command */
+  const onRefused = (command) => record('pipelineRefused', { command })
+  const cluster = await startCluster(home, { release, ...(refusePipelines && { onRefused }) })
   let kept = true
   try {
+    await symlink(join(product, 'node_modules'), join(home, 'node_modules'), 'junction')
     const { uri, version } = cluster
-    record('begun', { seed, seconds, mutant, version })
+    record('begun', { seed, seconds, mutant, version, refusePipelines })
     record('calibrated', { wall: Date.now() })
     await prepare(uri)
     const setting = { home, history, uri, dbName, workers, profile, random, record, env }

@@ -2,15 +2,18 @@
  * A process under torture: one run after another through the public API, as an app that boots over
  * and over. It ends after some rounds, when it is told to finish, or when it is killed.
  */
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { MongoClient } from 'mongodb'
-import { runMigrations } from '../../lib/index.js'
 import { createRandom } from './random.js'
 import { prepareRepo } from './repos.js'
 import { beginRound, onEvent, profile, record } from './watch.js'
 
 // Where the servers are, and the TTL, come by the product's own environment variables.
 const { TORTURE_HOME = '', TORTURE_SEED = '', MMK_URI = '' } = process.env
+/** @type {typeof import('../../lib/index.js')} */
+const { runMigrations } = createRequire(join(TORTURE_HOME, 'worker.js'))('mongo-migrate-kit')
 const rounds = 40
 /** A body may outlive its round, and is to go on as if nothing had happened. */
 const kept = 3

@@ -8,17 +8,17 @@ import { BSON } from 'mongodb'
 
 /**
  * Cuts a stream into messages.
- * @param {import('node:net').Socket} socket
+ * @param {import('node:stream').Readable} stream
  * @param {(message: Buffer) => void} hear
  */
-export function onMessages(socket, hear) {
+export function onMessages(stream, hear) {
   /** @type {Buffer} */
   let rest = Buffer.alloc(0)
-  socket.on('data', (chunk) => {
+  stream.on('data', (chunk) => {
     rest = Buffer.concat([rest, chunk])
     while (rest.length >= HEADER && rest.length >= rest.readInt32LE(0)) {
       const length = rest.readInt32LE(0)
-      if (length < HEADER) return void socket.destroy()
+      if (length < HEADER) return void stream.destroy()
       const message = rest.subarray(0, length)
       rest = rest.subarray(length)
       hear(message)
