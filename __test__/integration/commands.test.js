@@ -71,6 +71,15 @@ for (const count of [5, 25]) {
   })
 }
 
+test('before the first migration of ours, each collection of the app costs one look', async (t) => {
+  const { database, config, wire } = await readyToRun(t, trivial(1))
+  for (const name of ['orders', 'users']) await database.db.collection(name).insertOne({})
+  await runMigrations(config)
+
+  const looks = wire.sentBy(changelog).slice(1, 4).sort()
+  assert.deepEqual(looks, ['find orders', 'find users', 'listCollections'])
+})
+
 test('the lock costs eleven commands, however many migrations there are', async (t) => {
   const { config, wire } = await readyToRun(t, trivial(2))
   await runMigrations(config)

@@ -114,6 +114,37 @@ test('up --force-fresh runs everything although another changelog has it', async
   assert.deepEqual(await ups(), [1, 1, 1])
 })
 
+test('up refuses what a changelog under a name of its own says, and an import without it finds it', async (t) => {
+  const elsewhere = { my_changelog: changelog, orders: [{ fileName: 'invoice.pdf' }, { total: 3 }] }
+  const { mmk, ok, imported, ups } = await app(t, elsewhere)
+
+  const refused = await mmk(['up']).ended
+  const found = await ok('import')
+
+  assert.equal(refused.code, 4, refused.stdout + refused.stderr)
+  assert.match(refused.stderr, /FOREIGN_CHANGELOG: .*mmk import --from my_changelog/s)
+  assert.match(found.stdout, /Nothing to import from "changelog"/)
+  assert.match(found.stderr, /"my_changelog" says that migrate-mongo has applied .*`mmk import --from my_changelog`/)
+  const { imported: count } = await imported('--from', 'my_changelog')
+  assert.equal(count, 2)
+  const again = await ok('import')
+  assert.doesNotMatch(again.stderr, /my_changelog/)
+  await ok('up')
+  assert.deepEqual(await ups(), [0, 0, 1])
+})
+
+test('what is no collection, is empty or looks like no changelog is not searched for one', async (t) => {
+  const { ok, ups, database } = await app(t, {
+    orders: [{ total: 3 }, { fileName: '1-one.js', appliedAt: day(1) }],
+  })
+  await database.db.createCollection('empty')
+  await database.db.createCollection('history', { viewOn: 'orders', pipeline: [{ $skip: 1 }] })
+
+  await ok('up')
+
+  assert.deepEqual(await ups(), [1, 1, 1])
+})
+
 test('a foreign changelog about other files keeps nobody from running', async (t) => {
   const { ok, ups } = await app(t, {
     changelog: [{ fileName: 'another-app.js', appliedAt: day(1) }],

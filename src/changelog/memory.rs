@@ -10,11 +10,12 @@ use std::sync::{Arc, Mutex};
 use super::entry::{Entry, EntryKey, Status};
 use super::memory_entries::{Subject, judge_settled, mark_by_hand, mark_claimed, restore, settle};
 use super::store::{
-    ADOPTER, Adoption, Advance, ChangelogStore, Claim, ClaimedEntry, Claiming, Expected, Mark,
-    NameIndex, Settlement, Written,
+    ADOPTER, Adoption, Advance, ChangelogStore, Claim, ClaimedEntry, Claiming, Expected, Lookout,
+    Mark, NameIndex, Settlement, Written,
 };
 use crate::fault::{FaultKind, StoreFault};
 use crate::import::source::Source;
+use crate::import::tool::Tool;
 use crate::lock::memory::{Fate, Script, ServerClock, locked, lost, refused};
 use crate::lock::proof::StillHeld;
 use crate::migration::{Direction, MigrationName, Namespace};
@@ -281,9 +282,16 @@ impl ChangelogStore for MemoryChangelogStore {
         })
     }
 
-    async fn foreign(&self, among: &[&str]) -> Result<Vec<Source>, StoreFault> {
+    async fn foreign(&self, lookout: Lookout<'_>) -> Result<Vec<Source>, StoreFault> {
         let mut sources = locked(&self.foreign).clone();
-        sources.retain(|source| among.contains(&source.collection.as_str()));
+        sources.retain(|Source { collection, documents }| match lookout {
+            Lookout::In(wanted) => collection == wanted,
+            Lookout::Everywhere => {
+                let first = &documents[..documents.len().min(1)];
+                Tool::collections().contains(&collection.as_str())
+                    || !Tool::detect(first).is_empty()
+            }
+        });
         Ok(sources)
     }
 

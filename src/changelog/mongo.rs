@@ -23,8 +23,8 @@ use super::mongo_names as names;
 use super::mongo_operators as operators;
 use super::mongo_pipeline as pipeline;
 use super::store::{
-    Adoption, Advance, ChangelogStore, Claim, ClaimedEntry, Claiming, Expected, Mark, NameIndex,
-    Settlement, Written,
+    Adoption, Advance, ChangelogStore, Claim, ClaimedEntry, Claiming, Expected, Lookout, Mark,
+    NameIndex, Settlement, Written,
 };
 use crate::connect::{UpdateForm, fault_of, hello};
 use crate::fault::StoreFault;
@@ -203,8 +203,13 @@ impl ChangelogStore for MongoChangelogStore {
         self.write(&change::adopt(adoption)).await
     }
 
-    async fn foreign(&self, among: &[&str]) -> Result<Vec<Source>, StoreFault> {
-        source::sources(&self.database(), among).await
+    async fn foreign(&self, lookout: Lookout<'_>) -> Result<Vec<Source>, StoreFault> {
+        match lookout {
+            Lookout::In(collection) => source::all_of(&self.database(), collection).await,
+            Lookout::Everywhere => {
+                source::elsewhere(&self.database(), self.collection.name()).await
+            }
+        }
     }
 
     async fn name_index(

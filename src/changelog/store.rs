@@ -12,6 +12,22 @@ use crate::lock::lease::{Identity, RunId};
 use crate::lock::proof::StillHeld;
 use crate::migration::{Direction, MigrationName, Namespace};
 
+/// Where other tools' changelogs are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lookout<'a> {
+    /// In this collection, whatever is in it.
+    In(&'a str),
+    /// In every collection that is not ours: those that other tools use unless they are told
+    /// otherwise, and those whose first document looks like one of theirs. Of the latter, which may be
+    /// anything, the first [`Self::GLANCE`] documents count.
+    Everywhere,
+}
+
+impl Lookout<'_> {
+    /// More migrations than anybody has.
+    pub const GLANCE: usize = 10_000;
+}
+
 /// Where the entries live.
 ///
 /// # Guarantees
@@ -76,11 +92,10 @@ pub trait ChangelogStore: Send + Sync + 'static {
         adoption: &Adoption,
     ) -> impl Future<Output = Written> + Send;
 
-    /// Those of these collections that the database has, as other tools keep their changelogs in
-    /// them, with all their documents.
+    /// What may be other tools' changelogs, with their documents.
     fn foreign(
         &self,
-        among: &[&str],
+        lookout: Lookout<'_>,
     ) -> impl Future<Output = Result<Vec<Source>, StoreFault>> + Send;
 
     /// Is a unique index in the way of entries for these migrations, as it lets a name in once only,

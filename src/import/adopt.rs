@@ -14,9 +14,10 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::intake::{self, Inputs, Intake, Rejected, Row, Target, TargetInUse, Wishes};
+use super::neighbour::{Doubtful, neighbour};
 use super::source::SourceDocument;
 use super::tool::Tool;
-use crate::changelog::store::{Adoption, ChangelogStore, Written};
+use crate::changelog::store::{Adoption, ChangelogStore, Lookout, Written};
 use crate::clock::Clock;
 use crate::event::Event;
 use crate::fault::StoreFault;
@@ -257,9 +258,10 @@ impl<G: ChangelogStore, C: Clock> Importer<G, C> {
     async fn look(&self) -> Result<Sight, ImportError> {
         let ImportJob { from, identity, files, .. } = &self.job;
         let reading = |fault| RunError::Database { doing: "reading the changelogs", fault };
-        let sources = self.changelog.foreign(&[from]).await.map_err(reading)?;
+        let sources = self.changelog.foreign(Lookout::In(from)).await.map_err(reading)?;
         let documents = sources.into_iter().flat_map(|source| source.documents).collect::<Vec<_>>();
         if documents.is_empty() {
+            self.look_elsewhere().await;
             return Ok(Sight { tool: None, intake: Intake::default() });
         }
         let tool = self.tool(&documents)?;
@@ -280,6 +282,29 @@ impl<G: ChangelogStore, C: Clock> Importer<G, C> {
             }
         };
         Ok(Sight { tool: Some(tool), intake })
+    }
+
+    /// The source is empty or not there: is there another that knows files of ours?
+    async fn look_elsewhere(&self) {
+        let ImportJob { from, identity, files, .. } = &self.job;
+        let looks = (
+            self.changelog.foreign(Lookout::Everywhere).await,
+            self.changelog.entries(&identity.namespace).await,
+        );
+        // An import of nothing has done what it was asked for; this is advice.
+        let (Ok(sources), Ok(entries)) = looks else { return };
+        let names = files.iter().map(|file| &file.name);
+        let unknown = names.filter(|name| !entries.iter().any(|entry| entry.is_about(name)));
+        let unknown: Vec<_> = unknown.cloned().collect();
+        let Some(found) = neighbour(&sources, files, &unknown, Doubtful::Ignore) else { return };
+        let (collection, from) = (found.collection.escape_debug(), from.escape_debug());
+        let message = format!(
+            "There is nothing in \"{from}\", but \"{collection}\" says that {} has applied files \
+             which are pending here: `{}`",
+            found.tool,
+            found.command()
+        );
+        self.warn("IMPORT_ELSEWHERE", message);
     }
 
     fn tool(&self, documents: &[SourceDocument]) -> Result<Tool, ImportError> {

@@ -1,39 +1,82 @@
 //! Documents of other tools as they lie in MongoDB. Read only.
 
-use futures_util::TryStreamExt;
+use futures_util::{StreamExt, TryStreamExt};
+use mongodb::Database;
+use mongodb::action::Find;
 use mongodb::bson::{Bson, DateTime, Document, doc};
-use mongodb::error::Error;
-use mongodb::{Collection, Database};
 
 use super::source::{Source, SourceDocument, Value};
+use super::tool::Tool;
+use crate::changelog::store::Lookout;
 use crate::connect::fault_of;
-use crate::fault::StoreFault;
+use crate::fault::{FaultKind, StoreFault};
 
-/// Those of these collections that there are.
-///
-/// Who may not list collections is shown those that he may read; the others are as good as none.
-pub(crate) async fn sources(
+/// A collection with all its documents; nothing if there is no such collection.
+pub(crate) async fn all_of(
     database: &Database,
-    among: &[&str],
+    collection: &str,
 ) -> Result<Vec<Source>, StoreFault> {
-    let names = database
-        .list_collection_names()
-        .filter(doc! { "name": { "$in": among } })
-        .authorized_collections(true)
-        .await
-        .map_err(|error| fault_of(&error))?;
     let mut sources = Vec::new();
-    for collection in names {
-        let documents = documents(&database.collection(&collection)).await;
-        let documents = documents.map_err(|error| fault_of(&error))?;
-        sources.push(Source { collection, documents });
+    for name in names(database, doc! { "name": collection }).await? {
+        sources.push(whole(database, name).await?);
     }
     Ok(sources)
 }
 
-async fn documents(collection: &Collection<Document>) -> Result<Vec<SourceDocument>, Error> {
-    let documents: Vec<Document> = collection.find(Document::new()).await?.try_collect().await?;
-    Ok(documents.iter().map(source_document).collect())
+/// What may be changelogs of other tools, in any collection but those of ours.
+///
+/// Who may not list collections is shown those that he may read; the others are as good as none.
+pub(crate) async fn elsewhere(database: &Database, ours: &str) -> Result<Vec<Source>, StoreFault> {
+    let (usual, mut others) = (Tool::collections(), Vec::new());
+    let mut sources = Vec::new();
+    // A view can be anything, and take its time; a view in a usual place is meant.
+    let any = doc! { "$or": [{ "type": "collection" }, { "name": { "$in": &usual } }] };
+    for name in names(database, any).await? {
+        if name == ours || name.starts_with("system.") || name.starts_with("_mmk_") {
+            continue;
+        }
+        if usual.contains(&name.as_str()) {
+            sources.push(whole(database, name).await?);
+        } else {
+            others.push(name);
+        }
+    }
+    let looks = others.into_iter().map(|name| glance(database, name));
+    let glances = futures_util::stream::iter(looks).buffered(AT_ONCE);
+    sources.extend(glances.try_collect::<Vec<_>>().await?.into_iter().flatten());
+    Ok(sources)
+}
+
+async fn names(database: &Database, filter: Document) -> Result<Vec<String>, StoreFault> {
+    let names = database.list_collection_names().filter(filter).authorized_collections(true);
+    names.await.map_err(|error| fault_of(&error))
+}
+
+async fn whole(database: &Database, collection: String) -> Result<Source, StoreFault> {
+    let documents = documents(database.collection(&collection).find(Document::new())).await?;
+    Ok(Source { collection, documents })
+}
+
+/// The documents of a collection, if the first has the shape of a tool's.
+async fn glance(database: &Database, collection: String) -> Result<Option<Source>, StoreFault> {
+    let handle = database.collection::<Document>(&collection);
+    let all = || handle.find(Document::new());
+    let first = match documents(all().limit(1)).await {
+        Ok(first) => first,
+        // What we may not look at is not ours to judge.
+        Err(fault) if fault.kind == FaultKind::Unauthorized => return Ok(None),
+        Err(fault) => return Err(fault),
+    };
+    if Tool::detect(&first).is_empty() {
+        return Ok(None);
+    }
+    let documents = documents(all().limit(GLANCE)).await?;
+    Ok(Some(Source { collection, documents }))
+}
+
+async fn documents(query: Find<'_, Document>) -> Result<Vec<SourceDocument>, StoreFault> {
+    let found = async { query.await?.try_collect::<Vec<Document>>().await }.await;
+    Ok(found.map_err(|error| fault_of(&error))?.iter().map(source_document).collect())
 }
 
 fn source_document(document: &Document) -> SourceDocument {
@@ -64,3 +107,9 @@ fn value(found: &Bson) -> Value {
         _ => Value::Other("of another type"),
     }
 }
+
+/// As many collections are looked into at once.
+const AT_ONCE: usize = 8;
+
+/// [`Lookout::GLANCE`] as the driver takes it.
+const GLANCE: i64 = Lookout::GLANCE as i64;

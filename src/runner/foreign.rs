@@ -5,12 +5,11 @@
 
 use super::{RunError, Runner};
 use crate::changelog::entry::Entry;
-use crate::changelog::store::{ChangelogStore, Expected};
+use crate::changelog::store::{ChangelogStore, Expected, Lookout};
 use crate::clock::Clock;
 use crate::fault::{FaultKind, StoreFault};
 use crate::host::Host;
 use crate::import::neighbour::{Doubtful, neighbour};
-use crate::import::tool::Tool;
 use crate::migration::{Direction, MigrationName};
 use crate::plan::{Foreign, Plan, Problem, Vantage};
 
@@ -39,10 +38,7 @@ impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
         if plan.direction == Direction::Down || !nothing_ours || names.is_empty() {
             return Ok(());
         }
-        let own = self.job.identity.changelog.as_str();
-        let mut among = Tool::collections();
-        among.retain(|collection| *collection != own);
-        let sources = match self.changelog.foreign(&among).await {
+        let sources = match self.changelog.foreign(Lookout::Everywhere).await {
             Ok(sources) => sources,
             // What we may not look at is not ours to judge.
             Err(StoreFault { kind: FaultKind::Unauthorized, .. }) => return Ok(()),

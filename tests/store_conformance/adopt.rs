@@ -1,7 +1,9 @@
 //! Adopting what another tool has applied: created once, never written over.
 
 use mongo_migrate_kit::changelog::entry::{Entry, Status};
-use mongo_migrate_kit::changelog::store::{ADOPTER, Adoption, ChangelogStore, Expected, Written};
+use mongo_migrate_kit::changelog::store::{
+    ADOPTER, Adoption, ChangelogStore, Expected, Lookout, Written,
+};
 use mongo_migrate_kit::lock::guard::LeaseGuard;
 use mongo_migrate_kit::migration::{Direction, MigrationName, Namespace};
 
@@ -114,5 +116,7 @@ async fn namespaces_adopt_the_same_name_each_for_itself(world: &impl ChangelogWo
 
 async fn a_foreign_changelog_that_is_not_there_is_none(world: &impl ChangelogWorld) {
     let store = world.changelog();
-    assert_eq!(store.foreign(&["changelog", "migrations"]).await, Ok(Vec::new()));
+    for lookout in [Lookout::In("changelog"), Lookout::Everywhere] {
+        assert_eq!(store.foreign(lookout).await, Ok(Vec::new()));
+    }
 }

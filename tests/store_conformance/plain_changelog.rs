@@ -6,8 +6,8 @@ use std::future::Future;
 use mongo_migrate_kit::changelog::entry::{EntryError, Status};
 use mongo_migrate_kit::changelog::mongo::MongoChangelogStore;
 use mongo_migrate_kit::changelog::store::{
-    Adoption, Advance, ChangelogStore, Claim, ClaimedEntry, Claiming, Expected, Mark, Outcome,
-    Verdict, Written,
+    Adoption, Advance, ChangelogStore, Claim, ClaimedEntry, Claiming, Expected, Lookout, Mark,
+    Outcome, Verdict, Written,
 };
 use mongo_migrate_kit::connect::UpdateForm;
 use mongo_migrate_kit::lock::guard::LeaseGuard;
@@ -94,7 +94,9 @@ async fn every_read(store: &impl ChangelogStore) {
     let (name, other) = (MigrationName::new(NAME), Namespace::new(Some("orders".to_owned())));
     let name = name.expect("a bare name");
     store.name_index(&other, &[&name]).await.expect("indexes can be read");
-    store.foreign(&["changelog", "migrations"]).await.expect("collections can be listed");
+    for lookout in [Lookout::In("changelog"), Lookout::Everywhere] {
+        store.foreign(lookout).await.expect("collections can be listed");
+    }
     store.transactions().await.expect("a greeting");
     store.entries(&other).await.expect("a changelog");
 }
