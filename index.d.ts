@@ -240,8 +240,9 @@ export interface MmkConfig {
    */
   onLockHeld: OnLockHeld
   /**
-   * How long `'wait'` waits. Default 30 000, extended once for a holder that has stopped renewing; a
-   * value that you set is a hard cap. `MMK_LOCK_WAIT_TIMEOUT_MS`.
+   * How long `'wait'` waits. Default 30 000, and then until the holder is seen to renew (up to half a
+   * minute more) or, if it doesn't, to the end of its lease; a value that you set is a hard cap.
+   * `MMK_LOCK_WAIT_TIMEOUT_MS`.
    */
   lockWaitTimeoutMs?: number
   /**

@@ -81,16 +81,21 @@ function holderLine(lock, options) {
 }
 
 /**
- * What a run says that found the lock taken.
+ * What a run says that found the lock taken, or waited for it in vain.
  * @param {LockFacts | null} lock `null` when the lock was gone again before it could be read
- * @param {{ utc?: boolean }} [options]
+ * @param {{ utc?: boolean | undefined, waitedMs?: number | undefined }} [options]
  * @returns {Text}
  */
-export function busyLockText(lock, options = {}) {
+export function busyLockText(lock, { waitedMs = 0, ...options } = {}) {
   const tryAgain =
-    'Try: run again when it finishes (app start: runMigrations({ onLockHeld: "wait" }))'
+    waitedMs > 0
+      ? [
+          `Waited ${formatAge(waitedMs)} for it: lockWaitTimeoutMs, or \`mmk up --wait=<ms>\`, says how long`,
+          'Try: run again when it finishes',
+        ]
+      : ['Try: run again when it finishes (app start: runMigrations({ onLockHeld: "wait" }))']
   if (lock === null) {
-    return { message: 'The migration lock was held by another run', details: [tryAgain] }
+    return { message: 'The migration lock was held by another run', details: tryAgain }
   }
   const frees =
     toDate(lock.expiresAt) === null
@@ -102,7 +107,7 @@ export function busyLockText(lock, options = {}) {
       holderLine(lock, options),
       'Why: all repos on this database take turns — one migration run at a time',
       `If the holder crashed, ${frees}; \`mmk unlock\` releases it now (check the holder first)`,
-      tryAgain,
+      ...tryAgain,
     ],
   }
 }

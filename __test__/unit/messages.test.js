@@ -39,6 +39,13 @@ describe('the busy-lock message', () => {
     )
   })
 
+  it('says after a wait how long it was, and what sets that', () => {
+    const [waited, tryAgain] = busyLockText(holder, { waitedMs: 41_000 }).details.slice(-2)
+    assert.match(waited ?? '', /^Waited 41s for it: lockWaitTimeoutMs, or `mmk up --wait=<ms>`/)
+    assert.equal(tryAgain, 'Try: run again when it finishes')
+    assert.deepEqual(busyLockText(null, { waitedMs: 41_000 }).details, [waited, tryAgain])
+  })
+
   it('names the repo that holds it when it is another', () => {
     const { message } = busyLockText({ ...holder, namespace: 'orders-worker' })
     assert.equal(message, 'The migration lock is held by namespace "orders-worker"')

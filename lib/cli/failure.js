@@ -72,9 +72,9 @@ function docsLines({ code = '', docsUrl }) {
 
 /** @param {AnyError} error @param {boolean} utc */
 function messageOf(error, utc) {
-  const holder = error.context?.holder
+  const { holder, waitedMs } = error.context ?? {}
   const inUtc = utc && error.code === 'LOCK_ALREADY_HELD' && holder !== undefined
-  return inUtc ? joinText(busyLockText(holder ?? null, { utc })) : error.message
+  return inUtc ? joinText(busyLockText(holder ?? null, { utc, waitedMs })) : error.message
 }
 
 /** Lists that a message has no room for: by code, the key in the context and what to call it. */

@@ -122,7 +122,7 @@ impl Waiting {
             // Look once more at the very end of the budget, not a pause earlier.
             usual.min(left)
         } else if budget.is_none() && self.holder_may_be_dead(holder) {
-            usual
+            until_next_beat(holder).map_or(usual, |left| usual.min(left))
         } else {
             return Verdict::GiveUp;
         };
@@ -183,6 +183,15 @@ impl Watch {
 fn until_expiry(holder: &Holder) -> Option<Duration> {
     let left = u64::try_from(holder.expires_at? - holder.now).ok()?;
     Some(Duration::from_millis(left))
+}
+
+/// How long until a live holder must have renewed once more; `None` when it should have by now.
+///
+/// Runners of 1.x renew twice in a TTL, and at least every 30 s; ours renew more often.
+fn until_next_beat(holder: &Holder) -> Option<Duration> {
+    let between = (holder.ttl_ms.unwrap_or(LEGACY_TTL_MS) / 2).min(30_000);
+    let left = u64::try_from(holder.locked_at? + between + 1_000 - holder.now).ok()?;
+    Some(Duration::from_millis(left)).filter(|left| !left.is_zero())
 }
 
 #[cfg(test)]
@@ -268,6 +277,18 @@ mod tests {
         let mut waiting = waiting(None);
         assert!(pause(&polling(&mut waiting, &holder(30_000, 0), 30_000)).is_some());
         assert_eq!(polling(&mut waiting, &holder(30_500, 30_100), 31_000), Verdict::GiveUp);
+    }
+
+    #[test]
+    fn who_is_told_of_a_release_looks_for_the_beat_that_a_live_holder_owes() {
+        let told = |waiting: &mut Waiting, holder: &Holder, at_ms| {
+            pause(&waiting.judge(holder, Looking::Told, Mono::from_ms(at_ms), 0.0))
+        };
+        let mut waiting = waiting(None);
+        assert_eq!(told(&mut waiting, &holder(30_000, 20_000), 30_000), Some(21_000));
+        let mut dead = waiting.clone();
+        assert_eq!(told(&mut waiting, &holder(51_000, 40_000), 51_000), None);
+        assert_eq!(told(&mut dead, &holder(51_000, 20_000), 51_000), Some(29_000));
     }
 
     #[test]

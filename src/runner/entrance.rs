@@ -62,7 +62,7 @@ pub(super) struct Wait {
 }
 
 impl Wait {
-    /// 0 where the lock was free.
+    /// 0 where the lock was free, or was not waited for.
     pub(super) fn ms(self) -> u64 {
         if self.waited { whole_ms(self.lasted) } else { 0 }
     }
@@ -113,7 +113,8 @@ impl<G: ChangelogStore, H: Host, C: Clock> Runner<G, H, C> {
             let Verdict::Again { pause, unmoved: doubt } =
                 waiting.judge(&holder, looking, now, jitter())
             else {
-                let waited_ms = whole_ms(waiting.lasted(now));
+                let wait = Wait { waited: announced.is_some(), lasted: waiting.lasted(now) };
+                let waited_ms = wait.ms();
                 return Err(RunError::LockHeld { holder: Box::new(holder), waited_ms });
             };
             // Once for each holder, not for each look.

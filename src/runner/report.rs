@@ -104,7 +104,7 @@ pub enum RunError {
     LockHeld {
         /// Who.
         holder: Box<Holder>,
-        /// How long we waited for it.
+        /// How long we waited for it; 0 if we did not.
         waited_ms: u64,
     },
     /// The database refused or could not be asked, before anything ran or between two migrations.
