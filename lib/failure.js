@@ -88,7 +88,10 @@ function describe(failure, results) {
   if (typeof context.cause?.message === 'string') context.cause = context.cause.message
   if (code === 'LOCK_ALREADY_HELD') {
     context.holder = context.holder ? lockInfo(context.holder) : null
-    return { message: joinText(busyLockText(context.holder, { waitedMs: context.waitedMs })), context }
+    return {
+      message: joinText(busyLockText(context.holder, { waitedMs: context.waitedMs })),
+      context,
+    }
   }
   if (code === 'MIGRATION_EXECUTION_FAILED') {
     const { location, attempts } = context.details ?? {}

@@ -124,7 +124,10 @@ test('up refuses what a changelog under a name of its own says, and an import wi
   assert.equal(refused.code, 4, refused.stdout + refused.stderr)
   assert.match(refused.stderr, /FOREIGN_CHANGELOG: .*mmk import --from my_changelog/s)
   assert.match(found.stdout, /Nothing to import from "changelog"/)
-  assert.match(found.stderr, /"my_changelog" says that migrate-mongo has applied .*`mmk import --from my_changelog`/)
+  assert.match(
+    found.stderr,
+    /"my_changelog" says that migrate-mongo has applied .*`mmk import --from my_changelog`/,
+  )
   const { imported: count } = await imported('--from', 'my_changelog')
   assert.equal(count, 2)
   const again = await ok('import')

@@ -74,7 +74,8 @@ function docsLines({ code = '', docsUrl }) {
 function messageOf(error, utc) {
   const { holder, waitedMs } = error.context ?? {}
   const inUtc = utc && error.code === 'LOCK_ALREADY_HELD' && holder !== undefined
-  return inUtc ? joinText(busyLockText(holder ?? null, { utc, waitedMs })) : error.message
+  if (!inUtc) return error.message
+  return joinText(busyLockText(holder ?? null, { utc, waitedMs: Number(waitedMs ?? 0) }))
 }
 
 /** Lists that a message has no room for: by code, the key in the context and what to call it. */
