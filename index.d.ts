@@ -804,7 +804,10 @@ export class InterruptedMigrationError extends CodedError {}
 export class MigrationOutOfOrderError extends CodedError {}
 /** A migration that was to be reverted has no `down`. Nothing was reverted. */
 export class IrreversibleMigrationError extends CodedError {}
-/** `context.issues` is a {@link ConfigIssue} list, or `{ path, cause }` for a file that can't be read. */
+/**
+ * `context.issues` is a {@link ConfigIssue} list, `context.notes` says what else may be the reason (no file
+ * found, an unknown variable); or `{ path, cause }` for a file that can't be read.
+ */
 export class ConfigInvalidError extends CodedError {}
 /** `init` found a configuration file, and was not given `force`. */
 export class ConfigFileExistsError extends CodedError {}

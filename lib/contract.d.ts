@@ -141,6 +141,18 @@ export interface ImportRequest {
   noLock: boolean
 }
 
+/** Another tool's changelog, while nothing of ours has run (`engine::import::NeighbourReport`). */
+export interface Neighbour {
+  collection: string
+  tool: string
+  /** How many there are. */
+  documents: number
+  /** Files without an entry of ours that it says are applied. */
+  pending: string[]
+  /** Takes it over. */
+  command: string
+}
+
 /** What an import came to (`import::adopt::ImportReport`). */
 export interface ImportReport {
   source: string

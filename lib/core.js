@@ -14,6 +14,7 @@ import { DependencyMissingError } from './errors.js'
  * @typedef {object} Core
  * @property {() => Promise<contract.Reply<contract.Server>>} connect
  * @property {() => Promise<contract.Reply<contract.StatusReport>>} status
+ * @property {() => Promise<contract.Reply<contract.Neighbour[]>>} neighbours
  * @property {() => Promise<contract.Reply<contract.Holder | null>>} lock
  * @property {(owner: string | null) => Promise<contract.Reply<contract.Holder | null>>} forceRelease
  * @property {(request: contract.RunRequest, host: contract.Host)
@@ -42,6 +43,7 @@ export async function openCore(settings) {
   return {
     connect: async () => JSON.parse(await core.connect()),
     status: async () => JSON.parse(await core.status()),
+    neighbours: async () => JSON.parse(await core.neighbours()),
     lock: async () => JSON.parse(await core.lock()),
     forceRelease: async (owner) => JSON.parse(await core.forceRelease(owner)),
     run: async (request, host) =>

@@ -8,6 +8,8 @@
  */
 import { access, mkdir, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { databaseIn } from './config/database-name.js'
+import { secretsIn } from './config/secrets.js'
 import { ConfigFileExistsError, InvalidArgumentError } from './errors.js'
 import { readMigrateMongoConfig } from './migrate-mongo-config.js'
 import { usesEsModules } from './package-type.js'
@@ -38,6 +40,8 @@ const DEFAULTS = {
  * @typedef {object} Initialised
  * @property {string} path of the config file, absolute
  * @property {MigrateMongoConfig | null} adopted the configuration that the values were taken from
+ * @property {('uri' | 'dbName')[]} unset keys that runs need and the file doesn't set
+ * @property {boolean} holdsSecret is there a password in the file?
  */
 
 /**
@@ -63,7 +67,9 @@ export async function initProject(options = {}) {
   const text = configText(values, { format, secretProvider, esm: await usesEsModules(cwd) })
   await writeConfig(path, text, force)
   await mkdir(resolve(cwd, values.migrationsDir), { recursive: true })
-  return { path, adopted }
+  // A secret provider's URI is none of the file's text.
+  const written = secretProvider ? { ...values, uri: '' } : values
+  return { path, adopted, unset: unsetIn(written), holdsSecret: secretsIn(written).length > 0 }
 }
 
 /**
@@ -80,6 +86,17 @@ function valuesOf(options, adopted) {
     dbName: options.dbName ?? dbName ?? undefined,
     migrationsDir: options.migrationsDir ?? adopted?.migrationsDir ?? DEFAULTS.migrationsDir,
   }
+}
+
+/**
+ * @param {Values} values
+ * @returns {Initialised['unset']}
+ */
+function unsetIn({ uri, dbName }) {
+  /** @type {Initialised['unset']} */
+  const unset = uri === undefined ? ['uri'] : []
+  const named = dbName !== undefined || databaseIn(uri ?? '') !== null
+  return named ? unset : [...unset, 'dbName']
 }
 
 /** @param {string} format @param {boolean} secretProvider */

@@ -126,6 +126,16 @@ export function redact(text) {
 }
 
 /**
+ * Where a scheme was forgotten: names and ports that can't be a user and a password. Any other
+ * `word:word` can, and any word alone.
+ */
+const SURE_HOST = String.raw`(?:localhost|(?:\d{1,3}\.){3}\d{1,3}|\[[\da-f:.]+\])(?::\d{1,5})?|[\w.-]+:270(?:1[7-9]|2\d)`
+const SCHEMELESS = new RegExp(
+  String.raw`^(?<address>(?:${SURE_HOST})(?:,(?:${SURE_HOST}))*(?:/[\w-]*)?)(?<query>\?[^@]*)?$`,
+  'i',
+)
+
+/**
  * A value that is meant to be one whole URI, without its secrets.
  * @param {string} uri
  * @returns {string}
@@ -134,6 +144,8 @@ export function redactUri(uri) {
   const match = /^(mongodb(?:\+srv)?:\/\/)(.*)$/s.exec(uri)
   const shown = match && redactAddress(match[2])
   if (match && shown !== null) return match[1] + shown
+  const schemeless = SCHEMELESS.exec(uri)?.groups
+  if (schemeless) return schemeless.address + (schemeless.query === undefined ? '' : `?${HIDDEN}`)
   const scheme = /^[\s"'`]*([a-z][a-z\d+.-]*:\/\/)/i.exec(uri)
   return scheme ? `${scheme[1]}${HIDDEN}` : HIDDEN
 }

@@ -140,6 +140,26 @@ test('an unknown command, flag or value is a usage error with a hint', async (t)
   await refused(mmk(['down', '--steps', 'two']), { code: 2, says: [/two/] })
 })
 
+test('a missing argument that has choices is told with them', async (t) => {
+  const { mmk } = await app(t)
+  await refused(mmk(['dry-run']), { code: 2, says: [/'direction': up or down/] })
+  await refused(mmk(['completion']), { code: 2, says: [/'shell': bash, zsh or fish/] })
+  await refused(mmk(['create']), { code: 2, says: [/missing required argument 'name'\n/] })
+})
+
+test('a time behind --wait is refused with the spelling that waits, before anything is waited for', async (t) => {
+  const { mmk, database } = await app(t)
+  for (const args of [
+    ['--wait', '5000'],
+    ['5000', '--wait'],
+    ['--wait', '5000', '--dry-run'],
+  ]) {
+    await refused(mmk(['up', ...args]), { code: 2, says: [/"5000"/, /`--wait=5000`/] })
+  }
+  await refused(mmk(['up', '5000']), { code: 2, says: [/MIGRATION_FILE_NOT_FOUND/] })
+  await untouched(database)
+})
+
 test('under --json a failure is one document on stdout with code, message, details and hint', async (t) => {
   const { mmk } = await app(t)
   const { code, stdout } = await mmk(['up', '9-missing.js', '--json']).ended

@@ -6,7 +6,7 @@ import { freshDatabase, holdLock } from '../helpers/database.js'
 import { project } from '../helpers/project.js'
 import { standalone } from '../helpers/servers.js'
 
-/** @typedef {import('../../lib/doctor/findings.js').Finding} Finding */
+/** @typedef {import('../../lib/doctor/finding.js').Finding} Finding */
 
 /**
  * @param {import('../helpers/project.js').Project} app
@@ -37,6 +37,56 @@ test('doctor finds nothing wrong where nothing is, and writes nothing', async (t
   assert.match(at(findings, 'ok')[0] ?? '', /^server: MongoDB \d.*replica set; both drivers/)
   assert.ok(at(findings, 'ok').includes('files: 1 migration, 1 pending'))
   assert.deepEqual(await database.db.listCollections().toArray(), [])
+})
+
+test('doctor finds the changelog of another tool until something is imported, and writes nothing', async (t) => {
+  const database = await freshDatabase(t)
+  const app = await project(t, { '1.js': counting('1'), '2.js': counting('2') }, database)
+  const { db } = database
+  await db.collection('migrations').insertOne({ note: 'of the app itself, and of no tool' })
+  await db.collection('changelog').insertMany([
+    { fileName: '1.js', appliedAt: new Date() },
+    { fileName: 'gone.js', appliedAt: new Date() },
+  ])
+  await db.collection('my_history').insertOne({ migrationName: '2' })
+  const found = (await examined(app, { code: 4 })).filter(({ about }) => about === 'import')
+  assert.deepEqual(
+    found.map(({ todo }) => todo).sort(),
+    ['changelog', 'my_history'].map((name) => `\`mmk import --from ${name}\` takes it over`),
+  )
+  assert.deepEqual(
+    found.find(({ says }) => says.includes('"changelog"')),
+    {
+      level: 'problem',
+      about: 'import',
+      says: 'a changelog of migrate-mongo (2 documents) is in "changelog", which says that 1 file pending here is applied: `mmk up` is refused',
+      todo: '`mmk import --from changelog` takes it over',
+    },
+  )
+  assert.equal((await app.mmk(['up']).ended).code, 4, 'so it is')
+  const names = (await db.listCollections().toArray()).map(({ name }) => name)
+  assert.deepEqual(
+    names.filter((name) => name === '_mmk_migrations'),
+    [],
+  )
+
+  for (const name of ['changelog', 'my_history']) {
+    assert.equal((await app.mmk(['import', '--from', name, '--force']).ended).code, 0)
+  }
+  const after = await examined(app, { code: 4 })
+  assert.deepEqual(
+    after.filter(({ about }) => about === 'import'),
+    [],
+  )
+})
+
+test('a changelog that says nothing of the files here is a note', async (t) => {
+  const database = await freshDatabase(t)
+  const app = await project(t, { '1.js': counting('1') }, database)
+  const other = { fileName: 'other.js', appliedAt: new Date() }
+  await database.db.collection('changelog').insertOne(other)
+  const notes = at(await examined(app, { code: 0 }), 'note')
+  assert.ok(notes.some((text) => /^import: a changelog of migrate-mongo \(1 document\)/.test(text)))
 })
 
 test('doctor tells what a standalone can not do', async (t) => {

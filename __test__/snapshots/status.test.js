@@ -76,6 +76,11 @@ snapshots('status', {
     migrations: three,
     given: edited('1-one.js'),
   },
+  'nothing is configured, and a variable and a file look as if they did': {
+    args: ['status'],
+    env: { MMK_URI: '', MMK_DB: '', MMK_DBNAME: 'shop' },
+    given: (app) => app.write('mmk.config.yaml', ''),
+  },
   'the configuration has problems': {
     args: ['status'],
     env: { MMK_URI: 'https://asha:hunter2@db.example/', MMK_LOCK_TTL: 'soon' },

@@ -128,6 +128,12 @@ describe('the configuration', () => {
     assert.ok(!`${error.stack}${JSON.stringify(error.context)}`.includes('hunter2'))
   })
 
+  it('shows a URI without its scheme as it is, if that is all that it lacks', async (t) => {
+    const cwd = await folder(t, {})
+    const error = await refused({ cwd, argument: { ...GIVEN, uri: 'localhost:27017' } })
+    assert.match(error.message, /starts with "mongodb:\/\/".*Received: "localhost:27017"/s)
+  })
+
   it('warns about an environment variable that looks like ours', async (t) => {
     const cwd = await folder(t, {})
     const env = { MMK_LOCK_TLL: '3', MMK_ZZZZZZZZZZZZZZ: '' }
@@ -136,6 +142,14 @@ describe('the configuration', () => {
       'Unknown environment variable MMK_LOCK_TLL — did you mean MMK_LOCK_TTL?',
       'Unknown environment variable MMK_ZZZZZZZZZZZZZZ',
     ])
+  })
+
+  it('tells of such a variable beside the problems that it may be the reason for', async (t) => {
+    const error = await refused({ cwd: await folder(t, {}), env: { MMK_LOCK_TLL: '3' } })
+    const said = 'Unknown environment variable MMK_LOCK_TLL — did you mean MMK_LOCK_TTL?'
+    assert.ok(error.message.includes(said), error.message)
+    assert.ok(error.context.notes.includes(said))
+    assert.equal(error.context.issues.length, 2, 'it is no problem by itself')
   })
 
   it('can do without a connection where nothing connects', async (t) => {
@@ -189,6 +203,53 @@ describe('the configuration file', () => {
     assert.deepEqual(warnings, ['mmk.config.json is ignored, because there is a mmk.config.js too'])
   })
 
+  it('that is missing is told with the folder and the names that were looked for', async (t) => {
+    const cwd = await folder(t, {})
+    const error = await refused({ cwd })
+    assert.match(error.message, /uri is required.*dbName is required/s)
+    const looked = `looked in ${cwd} for mmk.config.ts, .mts, .js, .mjs, .cjs, .json`
+    assert.ok(error.message.includes(looked), error.message)
+    assert.equal(error.hint, null)
+    assert.deepEqual(error.context.notes.length, 1)
+  })
+
+  it('of a folder further up is named, and not read', async (t) => {
+    const root = await folder(t, {
+      'mmk.config.json': JSON.stringify(GIVEN),
+      'packages/api/migrations/1.js': '',
+    })
+    const error = await refused({ cwd: join(root, 'packages', 'api') })
+    assert.ok(error.hint.includes(join(root, 'mmk.config.json')), error.hint)
+    assert.match(error.hint, /--config/)
+  })
+
+  it('is not missing when another was named, or when all is set without one', async (t) => {
+    const cwd = await folder(t, { 'conf/a.json': '{}' })
+    const named = await refused({ cwd, configPath: 'conf/a.json' })
+    assert.doesNotMatch(named.message, /looked in/)
+    const wrong = await refused({ cwd, argument: { ...GIVEN, strict: 3 } })
+    assert.doesNotMatch(wrong.message, /looked in/)
+  })
+
+  it('of a kind that is not read is named, with the kinds that are', async (t) => {
+    const cwd = await folder(t, {
+      'mmk.config.cts': '',
+      'mmk.config.yaml': '',
+      'mmk.config.toml': '',
+      'mmk.config.js.map': '',
+      'mmk.config.js.bak': '',
+      'mmk.config.bak': '',
+    })
+    const { warnings } = await resolveConfig({ cwd, env: {}, argument: GIVEN })
+    assert.deepEqual(warnings, [
+      'mmk.config.cts is not read, unless --config names it. What is read: mmk.config.ts, .mts, .js, .mjs, .cjs, .json',
+      'mmk.config.toml is not read. What is read: mmk.config.ts, .mts, .js, .mjs, .cjs, .json',
+      'mmk.config.yaml is not read. What is read: mmk.config.ts, .mts, .js, .mjs, .cjs, .json',
+    ])
+    const { message } = await refused({ cwd })
+    for (const warning of warnings) assert.ok(message.includes(warning), message)
+  })
+
   it('is refused by name when it is missing, broken, or exports something else', async (t) => {
     const cwd = await folder(t, {
       'a.json': '{ nope',
@@ -233,6 +294,64 @@ describe('the settings for the core', () => {
     assert.equal(toSettings(config, {}).service, null)
     const named = { ...config, service: ' mine ' }
     assert.equal(toSettings(named, {}).service, 'mine')
+  })
+})
+
+describe('a name that is another spelling of an option', () => {
+  for (const [typed, meant] of [
+    ['MMK_DBNAME', 'MMK_DB'],
+    ['MMK_DB_NAME', 'MMK_DB'],
+    ['MMK_DATABASE', 'MMK_DB'],
+    ['MMK_DATABASE_NAME', 'MMK_DB'],
+    ['MMK_URL', 'MMK_URI'],
+    ['MMK_MONGO_URI', 'MMK_URI'],
+    ['MMK_MONGODB_URL', 'MMK_URI'],
+    ['MMK_DATABASE_URL', 'MMK_URI'],
+    ['MMK_CONNECTION_STRING', 'MMK_URI'],
+    ['MMK_DIR', 'MMK_MIGRATIONS_DIR'],
+    ['MMK_MIGRATIONS_COLLECTION', 'MMK_COLLECTION'],
+    ['MMK_LOCK_TTL_SECONDS', 'MMK_LOCK_TTL'],
+    ['MMK_LOCKTTL', 'MMK_LOCK_TTL'],
+    ['MMK_MIGRATION_COLLECTIONS', 'MMK_COLLECTION'],
+  ]) {
+    it(`leads from ${typed} to ${meant}`, async (t) => {
+      const env = { [typed]: 'x' }
+      const { warnings } = await resolveConfig({ cwd: await folder(t, {}), env, argument: GIVEN })
+      assert.deepEqual(warnings, [`Unknown environment variable ${typed} — did you mean ${meant}?`])
+    })
+  }
+
+  for (const [typed, meant] of [
+    ['lockTTL', 'lockTTLSeconds'],
+    ['lock_ttl_seconds', 'lockTTLSeconds'],
+    ['changelogCollectionName', 'migrationsCollection'],
+    ['collection', 'migrationsCollection'],
+    ['databaseName', 'dbName'],
+    ['db', 'dbName'],
+    ['url', 'uri'],
+    ['mongoUri', 'uri'],
+    ['MMK_URI', 'uri'],
+    ['dir', 'migrationsDir'],
+    ['lockCollectionName', 'lockCollection'],
+  ]) {
+    it(`leads from ${typed} to ${meant}`, async (t) => {
+      const { context } = await refused({
+        cwd: await folder(t, {}),
+        argument: { ...GIVEN, [typed]: 1 },
+      })
+      assert.equal(context.issues[0].problem, `is unknown: did you mean "${meant}"?`)
+    })
+  }
+
+  it('leads to the file where the option has no variable, and nowhere from another word', async (t) => {
+    const env = { MMK_FILE_EXTENSIONS: '', MMK_ENV: '', MMK_BIN: '', MMK_COLOUR: '' }
+    const { warnings } = await resolveConfig({ cwd: await folder(t, {}), env, argument: GIVEN })
+    assert.deepEqual(warnings, [
+      'Unknown environment variable MMK_FILE_EXTENSIONS — there is none for "fileExtensions": set it in the configuration file',
+      'Unknown environment variable MMK_ENV',
+      'Unknown environment variable MMK_BIN',
+      'Unknown environment variable MMK_COLOUR',
+    ])
   })
 })
 

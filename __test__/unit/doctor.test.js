@@ -26,6 +26,7 @@ const facts = (server, more = {}) =>
     config,
     transactions: true,
     rows: [],
+    neighbours: [],
     directoryFound: true,
     lock: null,
     ...more,

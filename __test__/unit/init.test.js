@@ -150,6 +150,38 @@ describe('what init finds out by itself', () => {
     assert.equal(adopted?.uri, null)
     assert.match(await readFile(path, 'utf8'), /dbName: 'shop'/)
   })
+
+  for (const [what, mongodb, unset] of /** @type {const} */ ([
+    ['both', '{ url: process.env.NO_SUCH_URI, databaseName: process.env.NO_SUCH }', 'uri dbName'],
+    ['the name', "{ url: 'mongodb://h', databaseName: process.env.NO_SUCH }", 'dbName'],
+    ['nothing, with the name in the URI', "{ url: 'mongodb://h/shop' }", ''],
+  ])) {
+    it(`tells that migrate-mongo's configuration lacks ${what}`, async () => {
+      await writeFile(
+        join(cwd, 'migrate-mongo-config.js'),
+        `module.exports = { mongodb: ${mongodb} }`,
+      )
+      const found = await initProject({ cwd })
+      assert.equal(found.unset.join(' '), unset)
+      const given = await initProject({ cwd, force: true, uri: 'mongodb://h', dbName: 'shop' })
+      assert.deepEqual(given.unset, [], 'what was given is written')
+    })
+  }
+
+  for (const [what, uri, holds] of /** @type {const} */ ([
+    ['a password', 'mongodb://bob:secret@h/shop', true],
+    ['a password that is not escaped', 'mongodb://bob:se/cr@t@h/shop', true],
+    ['a password for a key', 'mongodb://h/shop?tlsCertificateKeyFilePassword=secret', true],
+    ['a user alone', 'mongodb://bob@h/shop', false],
+    ['nobody', 'mongodb://h:27017/shop', false],
+  ])) {
+    it(`tells whether the file holds a password: the URI has ${what}`, async () => {
+      assert.equal((await initProject({ cwd, uri })).holdsSecret, holds)
+      const provided = await initProject({ cwd, uri, secretProvider: true, force: true })
+      assert.equal(provided.holdsSecret, false)
+    })
+  }
+
   for (const [what, text] of [
     ['rejects', "export default Promise.reject(new Error('no vault here'))"],
     [

@@ -74,6 +74,29 @@ describe('redaction', () => {
     }
   })
 
+  it('shows a URI whose scheme was forgotten as far as it can be no user and no password', () => {
+    for (const [uri, shown = uri] of [
+      ['localhost:27017'],
+      ['LOCALHOST'],
+      ['127.0.0.1:5000/app'],
+      ['[::1]:27017'],
+      ['mongo:27017/shop'],
+      ['db-1.internal:27017,db-2.internal:27018'],
+      ['localhost:27017/app?tlsCertificateKeyFilePassword=hunter2', 'localhost:27017/app?***'],
+      // Each of these may be a user and a password, or a password.
+      ['ann:hunter2', '***'],
+      ['ann:12345', '***'],
+      ['hunter2', '***'],
+      ['hun.ter.2', '***'],
+      ['localhost:27017,hunter2', '***'],
+      ['localhost:hunter2', '***'],
+      ['localhost:27017@hunter2', '***'],
+      ['localhost:27017/a b', '***'],
+    ]) {
+      assert.equal(redactUri(uri), shown)
+    }
+  })
+
   it('hides credentials in other addresses and in printed options', () => {
     assert.equal(redact('https://ann:hunter2@proxy.example/'), 'https://***:***@proxy.example/')
     assert.ok(!redact("{ auth: { password: 'hunter2' } }").includes(SECRET))

@@ -22,7 +22,9 @@ const NO_LOCK = ['--no-lock', 'run without the lock: nothing else may run']
  */
 export function addVerbs(program, action) {
   /** @type {Add} */
-  const verb = (name, about) => program.command(name).description(about).action(action(name))
+  const verb = (name, about) => {
+    return namingChoices(program.command(name)).description(about).action(action(name))
+  }
   addFiles(verb, program)
   addRuns(verb)
   addRecords(verb)
@@ -155,6 +157,24 @@ export function positiveInteger(text) {
     return Number(text)
   }
   throw new InvalidValue('A whole number of at least 1 is expected.')
+}
+
+/**
+ * Commander says which choices there are to one who chose wrongly, but not to one who chose nothing.
+ * @param {Verb} verb
+ */
+function namingChoices(verb) {
+  // Not in commander's types, and the one place where this mistake becomes words.
+  const inner = /** @type {Verb & { missingArgument(name: string): void }} */ (verb)
+  inner.missingArgument = (name) => {
+    const choices = verb.registeredArguments.find((each) => each.name() === name)?.argChoices
+    const list =
+      choices === undefined ? '' : `: ${choices.join(', ').replace(/, ([^,]*)$/, ' or $1')}`
+    verb.error(`error: missing required argument '${name}'${list}`, {
+      code: 'commander.missingArgument',
+    })
+  }
+  return verb
 }
 
 /**

@@ -27,8 +27,11 @@ export function nameDatabase(values, provenance, issues) {
 
 export const URI_PATH = 'the path of the URI'
 
-/** @param {string} uri */
-function databaseIn(uri) {
+/**
+ * @param {string} uri
+ * @returns {string | null}
+ */
+export function databaseIn(uri) {
   const path = /^mongodb(?:\+srv)?:\/\/(?:[^/?]*@)?[^/?@]*\/([^?@]+)/.exec(uri)?.[1]
   try {
     return path === undefined ? null : decodeURIComponent(path)

@@ -7,7 +7,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
-import { suggest } from '../suggest.js'
+import { meantOption } from './meant.js'
 import { ENV_NAMES } from './schema.js'
 
 /** @import { Option } from './schema.js' */
@@ -67,8 +67,13 @@ export function unknownVariables(env) {
   return Object.keys(env)
     .filter((name) => name.startsWith('MMK_') && !ENV_NAMES.includes(name))
     .filter((name) => !NOT_OURS_TO_CHECK.test(name))
-    .map((name) => {
-      const meant = suggest(name, ENV_NAMES)
-      return `Unknown environment variable ${name}${meant ? ` — did you mean ${meant}?` : ''}`
-    })
+    .map((name) => `Unknown environment variable ${name}${remedy(name)}`)
+}
+
+/** @param {string} name */
+function remedy(name) {
+  const meant = meantOption(name)
+  if (meant === null) return ''
+  if (meant.env !== undefined) return ` — did you mean ${meant.env}?`
+  return ` — there is none for "${meant.key}": set it in the configuration file`
 }

@@ -1,47 +1,10 @@
 /**
- * Finds and reads `mmk.config.*`: an object, or a sync or async function that makes one.
+ * Reads `mmk.config.*`: an object, or a sync or async function that makes one.
  */
-import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { extname, join, resolve } from 'node:path'
+import { extname } from 'node:path'
 import { ConfigInvalidError } from '../errors.js'
 import { showValue } from './problems.js'
-
-/** In the order of discovery. */
-const DISCOVERED = ['.ts', '.mts', '.js', '.mjs', '.cjs', '.json']
-const SUPPORTED = [...DISCOVERED, '.cts']
-
-/**
- * @param {string} cwd
- * @param {string | undefined} configPath what the user named
- * @returns {Promise<{ path: string | null, ignored: string[] }>} absolute paths
- */
-export async function findConfig(cwd, configPath) {
-  if (configPath !== undefined) return { path: await namedConfig(cwd, configPath), ignored: [] }
-  const paths = DISCOVERED.map((extension) => join(cwd, `mmk.config${extension}`))
-  const [path = null, ...ignored] = paths.filter((path) => existsSync(path))
-  return { path, ignored }
-}
-
-/**
- * @param {string} cwd
- * @param {string} configPath
- */
-async function namedConfig(cwd, configPath) {
-  const path = resolve(cwd, configPath)
-  const extension = extname(path)
-  if (!SUPPORTED.includes(extension)) {
-    throw new ConfigInvalidError(
-      `A configuration file must end in ${SUPPORTED.join(', ')}: ${path} does not`,
-      { context: { path, extension } },
-    )
-  }
-  if (existsSync(path)) return path
-  throw new ConfigInvalidError(`The configuration file does not exist: ${path}`, {
-    context: { path },
-    hint: 'Check the path given with --config, or leave it out to find mmk.config.*',
-  })
-}
 
 /**
  * @param {string} path absolute

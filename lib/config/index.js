@@ -6,11 +6,12 @@
  */
 import { basename, resolve } from 'node:path'
 import { learnSecrets } from '../redact.js'
-import { suggest } from '../suggest.js'
 import { connectionIssues } from './connection.js'
 import { nameDatabase, URI_PATH } from './database-name.js'
 import { envValue, loadDotEnv, unknownVariables } from './env.js'
-import { findConfig, readConfig } from './file.js'
+import { readConfig } from './file.js'
+import { findConfig, notFound, unreadNotes } from './find.js'
+import { meantKey } from './meant.js'
 import { configInvalid, howToSet, showValue } from './problems.js'
 import { KEYS, OPTIONS } from './schema.js'
 import { secretsIn } from './secrets.js'
@@ -50,7 +51,7 @@ export { toSettings } from './settings.js'
 export async function resolveConfig(request = {}) {
   const { flags = {}, argument = {}, cwd = process.cwd(), env = process.env } = request
   const fromDotEnv = loadDotEnv(cwd, env)
-  const { path: configFile, ignored } = await findConfig(cwd, request.configPath)
+  const { path: configFile, ignored, unread } = findConfig(cwd, request.configPath)
   const file = configFile === null ? {} : await readConfig(configFile)
 
   const fileLabel = configFile === null ? '' : basename(configFile)
@@ -75,7 +76,13 @@ export async function resolveConfig(request = {}) {
   if (request.connects ?? true) {
     issues.push(...missingKeys(values), ...connectionIssues(values, layers, issues))
   }
-  if (issues.length > 0) throw configInvalid(issues)
+  const aside = [...ignoredFiles(fileLabel, ignored), ...unreadNotes(unread)]
+  const warnings = [...unknownVariables(env), ...aside]
+  if (issues.length > 0) {
+    const searched = configFile === null && missingKeys(values).length > 0
+    const { note, hint } = searched ? notFound(cwd) : { note: [], hint: null }
+    throw configInvalid(issues, { notes: [...note, ...warnings], hint })
+  }
 
   values.migrationsDir = resolve(cwd, values.migrationsDir)
   return {
@@ -85,7 +92,7 @@ export async function resolveConfig(request = {}) {
       ...origins,
       ...(provenance.dbName === 'uri' && { dbName: URI_PATH }),
     }),
-    warnings: [...unknownVariables(env), ...ignoredFiles(fileLabel, ignored)],
+    warnings,
     configFile,
   }
 }
@@ -145,7 +152,7 @@ function unknownKeys(values, source) {
   return Object.keys(values)
     .filter((key) => !KEYS.includes(key))
     .map((key) => {
-      const meant = suggest(key, KEYS)
+      const meant = meantKey(key)
       return { key, problem: `is unknown${meant ? `: did you mean "${meant}"?` : ''}`, source }
     })
 }

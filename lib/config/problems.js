@@ -62,13 +62,17 @@ function block(issue, index) {
 
 /**
  * @param {ConfigIssue[]} issues
+ * @param {{ notes?: readonly string[], hint?: string | null }} [beside] `notes`: what is no problem by
+ *   itself, and may be the reason for one
  * @returns {InstanceType<typeof ConfigInvalidError>}
  */
-export function configInvalid(issues) {
+export function configInvalid(issues, { notes = [], hint = null } = {}) {
   const shown = issues.map((issue) => ({ ...issue, key: escapeText(issue.key) }))
   const count = `${issues.length} problem${issues.length === 1 ? '' : 's'} found:`
+  const aside = notes.map((note) => `  • ${note}`).join('\n')
+  const blocks = [...shown.map(block), ...(aside === '' ? [] : [aside])]
   return new ConfigInvalidError(
-    `Invalid mongo-migrate-kit configuration — ${count}\n\n${shown.map(block).join('\n\n')}`,
-    { context: { issues: shown } },
+    `Invalid mongo-migrate-kit configuration — ${count}\n\n${blocks.join('\n\n')}`,
+    { context: { issues: shown, notes: [...notes] }, hint },
   )
 }

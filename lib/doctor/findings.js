@@ -3,21 +3,23 @@
  * to do. Pure.
  */
 import { escapeText, plural } from '../text.js'
+import { note, ok, problem } from './finding.js'
+import { neighbourFindings } from './neighbours.js'
 import { missingPermissions } from './permissions.js'
 
 /** @import { Document } from 'mongodb' */
+/** @import { Neighbour } from '../contract.d.ts' */
 /** @import { LockInfo, MmkConfig, StatusRow } from '../../index.d.ts' */
 /** @import { ServerFacts } from './facts.js' */
+/** @import { Finding } from './finding.js' */
 
 /**
- * `note`: it works, but one should know. `problem`: a person must look at it.
- * @typedef {{ level: 'ok' | 'note' | 'problem', about: string, says: string, todo: string | null }} Finding
- *
  * @typedef {object} Facts
  * @property {ServerFacts} server
  * @property {Readonly<MmkConfig>} config
  * @property {boolean} transactions can the core run transactions there?
  * @property {StatusRow[]} rows
+ * @property {Neighbour[]} neighbours other tools' changelogs, while nothing of ours has run
  * @property {boolean} directoryFound
  * @property {LockInfo | null} lock
  */
@@ -29,13 +31,6 @@ const STATES = ['running', 'applied', 'failed', 'reverted']
 const CLOCK_TOLERANCE_MS = 5000
 /** The unique index of mongo-migrate-kit 1.x. */
 const OLD_INDEX = 'name_1'
-
-/** @param {string} about @param {string} says @returns {Finding} */
-const ok = (about, says) => ({ level: 'ok', about, says, todo: null })
-/** @param {string} about @param {string} says @param {string | null} [todo] @returns {Finding} */
-const note = (about, says, todo = null) => ({ level: 'note', about, says, todo })
-/** @param {string} about @param {string} says @param {string} todo @returns {Finding} */
-const problem = (about, says, todo) => ({ level: 'problem', about, says, todo })
 
 /**
  * @param {Facts} facts
@@ -50,6 +45,7 @@ export function findings(facts) {
     ...lockFindings(facts),
     ...fenceFindings(server),
     ...changelogFindings(server, config),
+    ...neighbourFindings(facts.neighbours),
     ...fileFindings(facts),
   ]
 }

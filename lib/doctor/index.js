@@ -7,9 +7,10 @@ import { lockInfo, statusRow } from '../shapes.js'
 import { createCauses } from '../thrown.js'
 import { serverFacts } from './facts.js'
 import { findings } from './findings.js'
+import { neighbours } from './neighbours.js'
 
 /** @import { KitOptions } from '../engine.js' */
-/** @import { Finding } from './findings.js' */
+/** @import { Finding } from './finding.js' */
 
 /**
  * @param {KitOptions} options
@@ -35,6 +36,7 @@ export async function examine(options) {
         config,
         transactions,
         rows: rows.map(statusRow),
+        neighbours: await neighbours(engine),
         directoryFound,
         lock: holder && lockInfo(holder),
       }

@@ -17,6 +17,8 @@ export declare class Core {
   connect(): Promise<string>
   /** Resolves to `Reply<StatusReport>`. */
   status(): Promise<string>
+  /** Resolves to `Reply<Neighbour[]>`. */
+  neighbours(): Promise<string>
   /** Resolves to `Reply<Holder | null>`. */
   lock(): Promise<string>
   /** Resolves to `Reply<Holder | null>`: what was removed. */

@@ -58,6 +58,12 @@ impl Core {
         reply(self.engine.status().await)
     }
 
+    /// Resolves to `Reply<Neighbour[]>`.
+    #[napi]
+    pub async fn neighbours(&self) -> Result<String> {
+        reply(self.engine.neighbours().await)
+    }
+
     /// Resolves to `Reply<Holder | null>`.
     #[napi]
     pub async fn lock(&self) -> Result<String> {

@@ -25,8 +25,8 @@ impl Problem {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Edited { .. } => Some(
-                "restore the file, accept it as it is with `mmk mark <file> --applied`, or run with \
-                 --force where that is offered",
+                "restore the file, accept it as it is with `mmk mark <file> --applied`, or revert \
+                 with what is there now: `mmk down --force`",
             ),
             Self::Gone { .. } | Self::FileMissing { .. } => {
                 Some("restore the file from your repository")

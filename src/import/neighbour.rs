@@ -5,7 +5,7 @@ use super::source::{Source, SourceDocument};
 use super::tool::{Reading, Tool};
 use crate::migration::{MigrationFile, MigrationName};
 
-/// Another tool's changelog that knows files of ours.
+/// Another tool's changelog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Neighbour {
     /// Its collection.
@@ -14,6 +14,8 @@ pub struct Neighbour {
     pub tool: Tool,
     /// Must an import be told so, because others have written there too?
     pub tool_is_one_of_many: bool,
+    /// How many documents are in it, whoever wrote them.
+    pub documents: usize,
     /// The pending files that it says are applied.
     pub names: Vec<MigrationName>,
 }
@@ -36,13 +38,13 @@ impl Neighbour {
     }
 }
 
-/// The changelog that knows most of the `pending` files; `None` if none knows any.
-pub fn neighbour(
+/// All that are among the sources, whatever they know.
+pub fn neighbours(
     sources: &[Source],
     files: &[MigrationFile],
     pending: &[MigrationName],
     doubtful: Doubtful,
-) -> Option<Neighbour> {
+) -> Vec<Neighbour> {
     let folder = Folder::of(files);
     let found = sources.iter().flat_map(|Source { collection, documents }| {
         let tools = Tool::detect(documents);
@@ -51,9 +53,21 @@ pub fn neighbour(
         tools.into_iter().map(move |tool| {
             let mut names = applied(tool, documents, folder, doubtful);
             names.retain(|name| pending.contains(name));
-            Neighbour { collection: collection.clone(), tool, tool_is_one_of_many, names }
+            let (collection, documents) = (collection.clone(), documents.len());
+            Neighbour { collection, tool, tool_is_one_of_many, documents, names }
         })
     });
+    found.collect()
+}
+
+/// The changelog that knows most of the `pending` files; `None` if none knows any.
+pub fn neighbour(
+    sources: &[Source],
+    files: &[MigrationFile],
+    pending: &[MigrationName],
+    doubtful: Doubtful,
+) -> Option<Neighbour> {
+    let found = neighbours(sources, files, pending, doubtful).into_iter();
     found.filter(|found| !found.names.is_empty()).max_by_key(|found| found.names.len())
 }
 

@@ -4,7 +4,7 @@ import { configOf } from '../flags.js'
 import { shortPath } from '../kit.js'
 import { printJson, printLog, printResult, stdoutColors } from '../output.js'
 
-/** @import { Finding } from '../../doctor/findings.js' */
+/** @import { Finding } from '../../doctor/finding.js' */
 
 /** @type {import('../perform.js').Work} */
 export async function run({ globals, json, progress }) {

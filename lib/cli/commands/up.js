@@ -1,5 +1,6 @@
 /** `mmk up [file]`: apply what is pending, or one file. */
 
+import { InvalidArgumentError } from '../../errors.js'
 import { escapeText } from '../../text.js'
 import { EXIT } from '../exit.js'
 import { withRunningKit } from '../kit.js'
@@ -11,6 +12,7 @@ import { printJson } from '../output.js'
 export async function run(cli, options, file) {
   const { to, force, forceFresh, step, strict, wait, yes } = options
   const flags = strict ? { strict } : {}
+  if (wait === true && /^\d+$/.test(file ?? '')) throw detachedTime(file)
   if (options.dryRun) {
     const { rehearse } = await import('../rehearsal.js')
     await rehearse(cli, 'up', file, { to, force, forceFresh }, flags)
@@ -32,6 +34,17 @@ export async function run(cli, options, file) {
   )
   if (cli.json) printJson(results, { dryRun: false })
   return EXIT.ok
+}
+
+/**
+ * A bare number names no migration: every file has an extension. Said before anybody waits.
+ * @param {string} number
+ */
+function detachedTime(number) {
+  return new InvalidArgumentError(`"${number}" was read as the file to apply, and is none`, {
+    context: { file: number },
+    hint: `a time to wait is part of the flag: \`--wait=${number}\``,
+  })
 }
 
 /**
