@@ -106,14 +106,24 @@ test('NAT-05: workers that are terminated take nothing with them that the next o
   assert.match(stdout, /all ran/)
 })
 
-test('NAT-05: a worker that is terminated in a body leaves an app that can run again', async (t) => {
-  const { node, database, write } = await app(
-    t,
-    `import { isMainThread, Worker } from 'node:worker_threads'
-     import { runMigrations } from 'mongo-migrate-kit'
+/** glibc fills what is freed with rubbish, and hands it out again at once: its later use shows. */
+const unforgiving = {
+  MALLOC_PERTURB_: '165',
+  GLIBC_TUNABLES: 'glibc.malloc.tcache_count=0',
+}
+
+// While the main thread has a core, what a worker's core was doing goes on after the worker.
+for (const before of ['', 'await pendingMigrations(options)']) {
+  const whose = before === '' ? '' : ', while the main thread has used the core'
+  test(`NAT-05: a worker that is terminated in a body leaves an app that can run again${whose}`, async (t) => {
+    const { node, database, write } = await app(
+      t,
+      `import { isMainThread, Worker } from 'node:worker_threads'
+     import { pendingMigrations, runMigrations } from 'mongo-migrate-kit'
      const options = { logger: null, lockTTLSeconds: 1, onLockHeld: 'wait' }
      if (!isMainThread) await runMigrations(options)
      else {
+       ${before}
        const worker = new Worker(new URL(import.meta.url))
        const { MongoClient } = await import('mongodb')
        const client = new MongoClient(process.env.MMK_URI)
@@ -124,19 +134,20 @@ test('NAT-05: a worker that is terminated in a body leaves an app that can run a
        const { applied } = await runMigrations(options)
        console.log('applied', applied.length)
      }`,
-  )
-  const onceStuck = `
+    )
+    const onceStuck = `
     const { ups } = await db.collection('runs').findOne({ _id: '2' })
     if (ups === 1) await new Promise((resolve) => setTimeout(resolve, 600_000))`
-  await write('migrations/2-stuck.js', counting('2', onceStuck))
+    await write('migrations/2-stuck.js', counting('2', onceStuck))
 
-  const { code, signal, stdout, stderr } = await node('app.js').ended
+    const { code, signal, stdout, stderr } = await node('app.js', { env: unforgiving }).ended
 
-  assert.equal(signal, null, stdout + stderr)
-  assert.equal(code, 0, stdout + stderr)
-  assert.match(stdout, /applied 1/)
-  assert.equal((await runsOf(database, '2')).ups, 2)
-})
+    assert.equal(signal, null, stdout + stderr)
+    assert.equal(code, 0, stdout + stderr)
+    assert.match(stdout, /applied 1/)
+    assert.equal((await runsOf(database, '2')).ups, 2)
+  })
+}
 
 test('NAT-03: callbacks that throw neither end the process nor the run', async (t) => {
   const { database, config } = await api(t, one)

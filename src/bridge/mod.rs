@@ -2,14 +2,18 @@
 //!
 //! Everything crosses as JSON text in the shapes of `lib/contract.d.ts` (BSON commands as bytes): one
 //! copy of the shapes on each side, no limit on their size, and no value of a user's is ever touched.
-//! Panics in the async functions below become rejections.
+//! Panics in the futures below become rejections.
+//!
+//! No future borrows its `Core`: the thread whose object that is may end while the future is at work, as
+//! long as another thread keeps the runtime alive.
 
 mod host;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use napi::bindgen_prelude::{Error, Result, block_on, spawn};
+use napi::Env;
+use napi::bindgen_prelude::{Error, PromiseRaw, Result, block_on, spawn};
 use napi_derive::napi;
 use serde::Serialize;
 use serde_json::json;
@@ -47,33 +51,42 @@ impl Core {
     }
 
     /// Resolves to `Reply<Server>`.
-    #[napi]
-    pub async fn connect(&self) -> Result<String> {
-        reply(self.engine.connect().await)
+    #[napi(ts_return_type = "Promise<string>")]
+    pub fn connect<'env>(&self, env: &'env Env) -> Result<PromiseRaw<'env, String>> {
+        let engine = Arc::clone(&self.engine);
+        env.spawn_future(async move { reply(engine.connect().await) })
     }
 
     /// Resolves to `Reply<StatusReport>`.
-    #[napi]
-    pub async fn status(&self) -> Result<String> {
-        reply(self.engine.status().await)
+    #[napi(ts_return_type = "Promise<string>")]
+    pub fn status<'env>(&self, env: &'env Env) -> Result<PromiseRaw<'env, String>> {
+        let engine = Arc::clone(&self.engine);
+        env.spawn_future(async move { reply(engine.status().await) })
     }
 
     /// Resolves to `Reply<Neighbour[]>`.
-    #[napi]
-    pub async fn neighbours(&self) -> Result<String> {
-        reply(self.engine.neighbours().await)
+    #[napi(ts_return_type = "Promise<string>")]
+    pub fn neighbours<'env>(&self, env: &'env Env) -> Result<PromiseRaw<'env, String>> {
+        let engine = Arc::clone(&self.engine);
+        env.spawn_future(async move { reply(engine.neighbours().await) })
     }
 
     /// Resolves to `Reply<Holder | null>`.
-    #[napi]
-    pub async fn lock(&self) -> Result<String> {
-        reply(self.engine.lock().await)
+    #[napi(ts_return_type = "Promise<string>")]
+    pub fn lock<'env>(&self, env: &'env Env) -> Result<PromiseRaw<'env, String>> {
+        let engine = Arc::clone(&self.engine);
+        env.spawn_future(async move { reply(engine.lock().await) })
     }
 
     /// Resolves to `Reply<Holder | null>`: what was removed.
-    #[napi]
-    pub async fn force_release(&self, owner: Option<String>) -> Result<String> {
-        reply(self.engine.force_release(owner).await)
+    #[napi(ts_return_type = "Promise<string>")]
+    pub fn force_release<'env>(
+        &self,
+        env: &'env Env,
+        owner: Option<String>,
+    ) -> Result<PromiseRaw<'env, String>> {
+        let engine = Arc::clone(&self.engine);
+        env.spawn_future(async move { reply(engine.force_release(owner).await) })
     }
 
     /// Takes a `RunRequest` and the function that reaches the `Host`; resolves to `Reply<RunReport>`.
@@ -81,45 +94,72 @@ impl Core {
     /// All calls of one run arrive in the order in which they were made, and all of them have
     /// arrived before the promise settles.
     #[napi(
-        ts_args_type = "request: string, callback: (kind: string, json: string, settle?: Buffer | null, fence?: Buffer | null) => Promise<string>"
+        ts_args_type = "request: string, callback: (kind: string, json: string, settle?: Buffer | null, fence?: Buffer | null) => Promise<string>",
+        ts_return_type = "Promise<string>"
     )]
-    pub async fn run(&self, request: String, callback: Callback) -> Result<String> {
-        let request: RunRequest = parse(&request)?;
-        let host = Arc::new(NodeHost::new(callback));
-        let outcome = self.engine.run(request, Arc::clone(&host)).await;
-        match self.command_line.get() {
-            Some(command_line) => {
-                command_line.hand_over(host.flush(), outcome.as_ref().err()).await
+    pub fn run<'env>(
+        &self,
+        env: &'env Env,
+        request: String,
+        callback: Callback,
+    ) -> Result<PromiseRaw<'env, String>> {
+        let (engine, command_line) = (Arc::clone(&self.engine), self.command_line.get().cloned());
+        env.spawn_future(async move {
+            let request: RunRequest = parse(&request)?;
+            let host = Arc::new(NodeHost::new(callback));
+            let outcome = engine.run(request, Arc::clone(&host)).await;
+            match command_line {
+                Some(command_line) => {
+                    command_line.hand_over(host.flush(), outcome.as_ref().err()).await
+                }
+                None => host.flush().await,
             }
-            None => host.flush().await,
-        }
-        reply(outcome)
+            reply(outcome)
+        })
     }
 
     /// Takes what [`Core::run`] takes, does nothing of it, and resolves to `Reply<StatusRow[]>`: what
     /// would run, in order.
     #[napi(
-        ts_args_type = "request: string, callback: (kind: string, json: string, settle?: Buffer | null, fence?: Buffer | null) => Promise<string>"
+        ts_args_type = "request: string, callback: (kind: string, json: string, settle?: Buffer | null, fence?: Buffer | null) => Promise<string>",
+        ts_return_type = "Promise<string>"
     )]
-    pub async fn rehearse(&self, request: String, callback: Callback) -> Result<String> {
-        let request: RunRequest = parse(&request)?;
-        let host = Arc::new(NodeHost::new(callback));
-        let outcome = self.engine.rehearse(request, Arc::clone(&host)).await;
-        host.flush().await;
-        reply(outcome)
+    pub fn rehearse<'env>(
+        &self,
+        env: &'env Env,
+        request: String,
+        callback: Callback,
+    ) -> Result<PromiseRaw<'env, String>> {
+        let engine = Arc::clone(&self.engine);
+        env.spawn_future(async move {
+            let request: RunRequest = parse(&request)?;
+            let host = Arc::new(NodeHost::new(callback));
+            let outcome = engine.rehearse(request, Arc::clone(&host)).await;
+            host.flush().await;
+            reply(outcome)
+        })
     }
 
     /// Takes an `ImportRequest` and the function that reaches the `Host`, of which only events use;
     /// resolves to `Reply<ImportReport>`.
     #[napi(
-        ts_args_type = "request: string, callback: (kind: string, json: string, settle?: Buffer | null, fence?: Buffer | null) => Promise<string>"
+        ts_args_type = "request: string, callback: (kind: string, json: string, settle?: Buffer | null, fence?: Buffer | null) => Promise<string>",
+        ts_return_type = "Promise<string>"
     )]
-    pub async fn import(&self, request: String, callback: Callback) -> Result<String> {
-        let request: ImportRequest = parse(&request)?;
-        let host = Arc::new(NodeHost::new(callback));
-        let outcome = self.engine.import(request, Arc::clone(&host)).await;
-        host.flush().await;
-        reply(outcome)
+    pub fn import<'env>(
+        &self,
+        env: &'env Env,
+        request: String,
+        callback: Callback,
+    ) -> Result<PromiseRaw<'env, String>> {
+        let engine = Arc::clone(&self.engine);
+        env.spawn_future(async move {
+            let request: ImportRequest = parse(&request)?;
+            let host = Arc::new(NodeHost::new(callback));
+            let outcome = engine.import(request, Arc::clone(&host)).await;
+            host.flush().await;
+            reply(outcome)
+        })
     }
 
     /// For a command line: handles signals, and ends the process when the event loop can't. Takes
@@ -150,9 +190,13 @@ impl Core {
     }
 
     /// Closes the connection.
-    #[napi]
-    pub async fn disconnect(&self) {
-        self.engine.disconnect().await;
+    #[napi(ts_return_type = "Promise<void>")]
+    pub fn disconnect<'env>(&self, env: &'env Env) -> Result<PromiseRaw<'env, ()>> {
+        let engine = Arc::clone(&self.engine);
+        env.spawn_future(async move {
+            engine.disconnect().await;
+            Ok(())
+        })
     }
 }
 
