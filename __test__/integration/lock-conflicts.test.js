@@ -90,3 +90,21 @@ test('a run without trouble has quiet metrics', async (t) => {
   assert.deepEqual({ claimConflicts, takeovers, orphansKilled, lockWaitMs }, quiet)
   assert.ok(Number.isInteger(metrics.renewals))
 })
+
+for (const [field, value] of Object.entries({ name: '0-renamed.js', namespace: 'elsewhere' })) {
+  test(`an entry whose ${field} was changed by hand is no reason to skip what it was about`, async (t) => {
+    const { config, database } = await api(t, { '1-one.js': counting('one') })
+    await runMigrations(config)
+    const changelog = database.db.collection('_mmk_migrations')
+    await changelog.updateOne({ name: '1-one.js' }, { $set: { [field]: value } })
+
+    await assert.rejects(runMigrations(config), {
+      code: 'DATABASE_ERROR',
+      message:
+        /claiming a migration: the entry with the _id "\/1-one\.js" has the name and namespace of/,
+    })
+
+    assert.equal((await runsOf(database, 'one')).ups, 1)
+    assert.equal(await database.lock(), null)
+  })
+}

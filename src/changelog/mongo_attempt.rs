@@ -116,7 +116,10 @@ impl MongoChangelogStore {
 }
 
 fn judged(change: &Change, entry: Entry) -> Written {
-    if change.made(&entry) { Written::Done(entry) } else { Written::Conflict(Some(entry)) }
+    if change.made(&entry) {
+        return Written::Done(entry);
+    }
+    change.renamed(&entry).map_or(Written::Conflict(Some(entry)), Written::Refused)
 }
 
 fn whole_ms(span: Duration) -> i64 {

@@ -11,10 +11,11 @@
 use mongodb::bson::{Bson, DateTime, Document, doc};
 
 use super::entry::{Entry, EntryError, EntryKey, Status};
-use super::mongo_entry::{created_id, id_of, named};
+use super::mongo_entry::{created_id, id_of, named, text_id};
 use super::store::{
     ADOPTER, Adoption, Claim, ClaimedEntry, Expected, MARKED, Mark, Outcome, Settlement, Verdict,
 };
+use crate::fault::{FaultKind, StoreFault};
 use crate::lock::lease::{Identity, RunId};
 use crate::migration::{Direction, MigrationName};
 use crate::mutant::Mutant;
@@ -74,6 +75,22 @@ impl Change {
         entry.run_id.as_ref() == Some(&self.run_id)
             && entry.version == Some(self.version)
             && entry.status == self.status
+    }
+
+    /// Is this the entry that the change would create, under a name that is not its own? Then nothing
+    /// that anybody ran is in the way.
+    pub(super) fn renamed(&self, entry: &Entry) -> Option<StoreFault> {
+        let has_our_id = id_of(&entry.key) == self.id;
+        let named = text_id(&entry.name, &entry.namespace);
+        if !self.creates() || !has_our_id || named == self.id {
+            return None;
+        }
+        let message = format!(
+            "the entry with the _id {} has the name and namespace of {named}: somebody has changed them. \
+             Give it back what its _id says, or remove it and `mmk mark` what it was about",
+            self.id
+        );
+        Some(StoreFault::new(FaultKind::Rejected, message))
     }
 
     /// Is the entry created when it is missing?

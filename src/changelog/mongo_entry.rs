@@ -24,6 +24,11 @@ pub(super) fn named(name: &MigrationName, namespace: &Namespace) -> Document {
 
 /// The `_id` of an entry that we create. A name holds no `/`, so no two pairs share one.
 pub(super) fn created_id(name: &MigrationName, namespace: &Namespace) -> Bson {
+    text_id(name.as_str(), namespace)
+}
+
+/// The `_id` that belongs to a name as it is stored.
+pub(super) fn text_id(name: &str, namespace: &Namespace) -> Bson {
     Bson::String(format!("{}/{name}", namespace.name().unwrap_or_default()))
 }
 
