@@ -30,6 +30,7 @@ import { runInTransaction } from './transaction.js'
  *
  * @typedef {Call & {
  *   onOutside: (write: Write) => void
+ *   outside: () => Write[]
  *   assertInside: () => void
  * }} Body
  */
@@ -100,6 +101,8 @@ function outsideWrites({ name, strict, lockCollection, tell }) {
         `"${escapeText(collection)}" is outside of it: pass { session }, or it stays when the rest is rolled back`
       tell({ type: 'warning', code: 'WRITE_OUTSIDE_SESSION', message, context: { name, ...write } })
     },
+    /** What stays although the transaction is rolled back. */
+    outside: () => [...kinds.values()],
     assertInside: () => {
       if (!strict || kinds.size === 0) return
       const list = [...kinds.values()].map(

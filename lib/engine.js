@@ -8,9 +8,10 @@ import { warning } from './cautions.js'
 import { resolveConfig, toSettings } from './config/index.js'
 import { openCore, unwrap } from './core.js'
 import { isMmkError, MigrationsDirNotFoundError } from './errors.js'
-import { createLogger } from './logger.js'
+import { createLogger, LEVELS } from './logger.js'
 import { redactUri } from './redact.js'
 import { createReporter } from './reporter.js'
+import { unheardMethods } from './unheard.js'
 
 /** @import { Event, Holder, Reply, RunReport, StatusReport, StatusRow } from './contract.d.ts' */
 /** @import { MigratorKitOptions, MmkConfig, MmkEvent, MmkLogger } from '../index.d.ts' */
@@ -46,8 +47,12 @@ export async function openEngine(argument, options) {
   const { configPath, flags, progress, onCore, onEvent, onReport } = options
   const resolved = await resolveConfig({ argument, flags, configPath })
   const { config, warnings } = resolved
-  const logger = config.logger === undefined ? createLogger() : config.logger
-  const log = createReporter({ logger, progress })
+  const given = config.logger && unheardMethods(config.logger, LEVELS)
+  const logger = given === undefined ? createLogger() : given
+  const log = createReporter({
+    logger,
+    progress: progress && unheardMethods(progress, ['onStart', 'onStop']),
+  })
   const report = (/** @type {Event} */ event) => {
     log(event)
     onEvent?.(event)

@@ -32,10 +32,23 @@ export function fromFailure(failure, causes = createCauses(), results = []) {
   }
   const { message, context } = describe(failure, results)
   const { certainty } = failure
-  const hint = explanation(failure, kept) ?? hintOf(failure)
+  const hint = committedHint(failure) ?? explanation(failure, kept) ?? hintOf(failure)
   const details = { context, hint, certainty, suppressed }
   const withCause = failure.causeId === null ? details : { ...details, cause: kept }
   return errorOf(failure.code, message, withCause)
+}
+
+/**
+ * The core takes every transaction of a failed body for rolled back; this one was committed.
+ * @param {Failure} failure
+ */
+function committedHint({ code, context }) {
+  const { committed } = /** @type {any} */ (context.details ?? {})
+  if (code !== 'MIGRATION_EXECUTION_FAILED' || committed !== true) return null
+  return (
+    'look at what it committed and undo it, or have the migration run over it; leave commit to ' +
+    'mongo-migrate-kit, then run again'
+  )
 }
 
 /**
@@ -70,7 +83,10 @@ function runFacts({ context }) {
 }
 
 /** @param {Failure} failure */
-function hintOf({ code, hint, context: { filename, available } }) {
+function hintOf({ code, hint, context: { filename, available, details } }) {
+  if (code === 'MIGRATION_EXECUTION_FAILED' && /** @type {any} */ (details)?.outside) {
+    return 'what it wrote outside its transaction may still be there: pass { session } to each write, and run again'
+  }
   if (code !== 'MIGRATION_FILE_NOT_FOUND' || !Array.isArray(available)) return hint
   const meant = suggestName(String(filename), available)
   return meant === null ? hint : `did you mean "${meant}"?`
@@ -94,9 +110,11 @@ function describe(failure, results) {
     }
   }
   if (code === 'MIGRATION_EXECUTION_FAILED') {
-    const { location, attempts } = context.details ?? {}
+    const { location, attempts, committed, outside } = context.details ?? {}
     if (location !== undefined) context.location = location
     if (attempts !== undefined) context.attempts = attempts
+    if (committed === true) context.committed = true
+    if (outside !== undefined) context.outside = outside
     const applied = results.filter((result) => result.status !== 'skipped')
     return { message: executionMessage(message, context, applied), context }
   }
@@ -116,6 +134,8 @@ function executionMessage(message, facts, done) {
       reason: String(facts.cause ?? message),
       location: typeof facts.location === 'string' ? facts.location : null,
       transaction: typeof facts.transaction === 'boolean' ? facts.transaction : null,
+      committed: facts.committed === true,
+      outside: Array.isArray(facts.outside) ? facts.outside : [],
       done: done.map((result) => result.file),
       notStarted: Array.isArray(facts.notStarted) ? facts.notStarted : [],
     }),

@@ -5,6 +5,7 @@
  * never asks for is loaded by the method that needs it.
  */
 import { resolveConfig } from './config/index.js'
+import { showValue } from './config/problems.js'
 import * as engine from './engine.js'
 import { InvalidArgumentError } from './errors.js'
 import { lockInfo, runResult, statusRow } from './shapes.js'
@@ -126,6 +127,9 @@ export class MigratorKit {
 
   /** @param {api.ForceUnlockOptions} [options] */
   async forceUnlock({ owner } = {}) {
+    if (owner !== undefined && owner !== null && typeof owner !== 'string') {
+      throw new InvalidArgumentError(`\`owner\` must be a text, not ${showValue(owner)}`)
+    }
     const open = await this.#open()
     const shown = owner === undefined ? await engine.lock(open) : { owner }
     const removed = shown && (await engine.forceRelease(open, shown.owner))

@@ -9,6 +9,9 @@ import { createColors, wantsColor } from './colors.js'
 /** @import { MmkLogger } from '../index.d.ts' */
 /** @import { Sink } from './colors.js' */
 
+/** The methods of every logger. */
+export const LEVELS = /** @type {const} */ (['info', 'success', 'dim', 'warn', 'error'])
+
 /**
  * @param {{ stdout?: Sink, stderr?: Sink, env?: NodeJS.ProcessEnv }} [options]
  * @returns {MmkLogger}

@@ -1,8 +1,8 @@
 /**
  * What a body does on the client that we made for it, as the driver's own events tell.
  *
- * Promises: every write that goes outside the watched transaction is told, and the first error that
- * ended that transaction is kept. It sees nothing of a client that is not ours, and can't tell what a
+ * Promises: every write that goes outside the watched transaction is told, the first error that ended
+ * that transaction is kept, and so is what ended it through a command. It sees nothing of a client that is not ours, and can't tell what a
  * body writes through one.
  */
 import { hasLabel } from './causes.js'
@@ -23,6 +23,7 @@ const ENDINGS = ['commitTransaction', 'abortTransaction']
 /** Of an error's message, this much is told in a hint. */
 const MAX_MESSAGE = 500
 const TRANSIENT = 'TransientTransactionError'
+const UNKNOWN = 'UnknownTransactionCommitResult'
 
 /**
  * Counts a client's operations from when they ask for a connection until they give it back.
@@ -53,6 +54,7 @@ export function watchTransaction(client, session, onOutside) {
   const inside = new Set()
   /** @type {{ command: string, message: string } | null} */
   let failure = null
+  const ended = { committed: false, aborted: false }
 
   /** @param {CommandStartedEvent} event */
   const started = ({ command, commandName, databaseName, requestId }) => {
@@ -68,11 +70,15 @@ export function watchTransaction(client, session, onOutside) {
   /** @param {CommandFailedEvent} event */
   const failed = ({ commandName, failure: error, requestId }) => {
     if (!inside.delete(requestId) || hasLabel(error, TRANSIENT)) return
+    // Nobody can tell: then it is safer to look for what it may have committed.
+    if (commandName === 'commitTransaction' && hasLabel(error, UNKNOWN)) ended.committed = true
     note(commandName, error.message)
   }
   /** @param {CommandSucceededEvent} event */
   const succeeded = ({ commandName, reply, requestId }) => {
     if (!inside.delete(requestId)) return
+    if (commandName === 'commitTransaction') ended.committed = true
+    if (commandName === 'abortTransaction') ended.aborted = true
     const message = writeError(reply)
     if (message !== null) note(commandName, message)
   }
@@ -82,6 +88,8 @@ export function watchTransaction(client, session, onOutside) {
   return {
     /** The first error inside that no new attempt would heal. */
     failure: () => failure,
+    /** Which commands have ended it, as long as it is watched. */
+    ended: () => ended,
     stop: () => {
       client.off('commandStarted', started)
       client.off('commandFailed', failed)

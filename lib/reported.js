@@ -6,6 +6,7 @@
 import { isMmkError } from './errors.js'
 import { redactData } from './redact.js'
 import { describeOurs, describeThrown } from './thrown.js'
+import { unheard } from './unheard.js'
 
 /** @import { Event, HostReply } from './contract.d.ts' */
 /** @import { Setting } from './host.js' */
@@ -41,10 +42,7 @@ export function hostError(error, causes) {
 export function emitSafely(event, { emit, config }) {
   const shown = redactData(event)
   for (const watcher of [emit, config.onEvent]) {
-    try {
-      watcher?.(shown)
-    } catch {
-      // Promised in the types of `onEvent`.
-    }
+    // Promised in the types of `onEvent`.
+    if (watcher) unheard(watcher)(shown)
   }
 }

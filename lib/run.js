@@ -2,7 +2,9 @@
  * The calls for an app's start: open, do one thing, close.
  */
 import { closing } from './closing.js'
+import { showValue } from './config/problems.js'
 import * as engine from './engine.js'
+import { InvalidArgumentError } from './errors.js'
 import { upRequest } from './requests.js'
 import { run } from './running.js'
 import { statusRow, summary } from './shapes.js'
@@ -15,7 +17,7 @@ import { statusRow, summary } from './shapes.js'
  * @returns {Promise<api.MigrationSummary>}
  */
 export async function runMigrations(first = {}, second = {}) {
-  const { config, kit, lock } = split({ ...first, ...second })
+  const { config, kit, lock } = split(merged(first, second))
   return withEngine(config, kit, async (open) => {
     const request = upRequest(undefined, lock, open.resolved.config)
     return summary(await run(open, request, lock.signal))
@@ -28,11 +30,23 @@ export async function runMigrations(first = {}, second = {}) {
  * @returns {Promise<api.StatusRow[]>}
  */
 export async function pendingMigrations(first = {}, second = {}) {
-  const { config, kit } = split({ ...first, ...second })
+  const { config, kit } = split(merged(first, second))
   return withEngine(config, kit, async (open) => {
     const rows = await engine.status(open)
     return rows.filter((row) => row.status === 'pending').map(statusRow)
   })
+}
+
+/**
+ * @param {unknown[]} inputs
+ * @returns {any}
+ */
+function merged(...inputs) {
+  for (const input of inputs) {
+    if (typeof input === 'object' && input !== null && !Array.isArray(input)) continue
+    throw new InvalidArgumentError(`Options are an object, not ${showValue(input)}`)
+  }
+  return Object.assign({}, ...inputs)
 }
 
 /**

@@ -3,8 +3,9 @@
  */
 import { cautions } from './cautions.js'
 import { closing } from './closing.js'
+import { showValue } from './config/problems.js'
 import { replyValue } from './engine.js'
-import { RunCancelledError } from './errors.js'
+import { InvalidArgumentError, RunCancelledError } from './errors.js'
 import { lateHost } from './late-host.js'
 import { nothingText, rehearsalText } from './reporter.js'
 import { createCauses } from './thrown.js'
@@ -64,6 +65,9 @@ export async function rehearse(engine, request) {
  */
 export async function cancellable(core, signal, work) {
   const cancel = () => core.cancel()
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw new InvalidArgumentError(`\`signal\` must be an AbortSignal, not ${showValue(signal)}`)
+  }
   if (signal?.aborted) {
     throw new RunCancelledError('The run was cancelled before it began', { cause: signal.reason })
   }

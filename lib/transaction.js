@@ -5,12 +5,15 @@
  * Promises: the body's writes and its entry commit together or not at all; no attempt begins once the
  * signal has aborted, a later run has begun, or `retryTimeoutMs` has passed since the first one began,
  * and a commit is sent again for as long at most; `unknown` is said only when the commit's outcome
- * could not be learned. It does not watch the clock while the body runs.
+ * could not be learned. A body that ends its transaction itself has failed; where it got around the
+ * session that we hold, what it committed is said to be there. It does not watch the clock while the
+ * body runs.
  */
 
 import { causesOf, hasLabel } from './causes.js'
 import { commit, leave, TRANSIENT } from './commit.js'
 import { isLatest, matched } from './fencing.js'
+import { ENDED, hold } from './held-session.js'
 import { peek } from './location.js'
 import { watchTransaction } from './monitor.js'
 import { quietly, startClock, startPatience } from './patience.js'
@@ -31,9 +34,11 @@ import { describeThrown } from './thrown.js'
  * @property {unknown} [error]
  * @property {{ command: string, message: string } | null} [caught] what had ended the transaction before
  * @property {boolean} [committing] was it the commit that failed?
+ * @property {boolean} [committed] did the body commit, so that what it wrote is there?
  *
  * @typedef {object} Watch
  * @property {() => { command: string, message: string } | null} failure
+ * @property {() => { committed: boolean, aborted: boolean }} ended
  * @property {() => void} stop
  */
 
@@ -43,6 +48,8 @@ import { describeThrown } from './thrown.js'
  */
 const NO_SUCH_TRANSACTION = 251
 const MAX_GONE = 3
+/** The server's word for: this one was committed already. Not by us, who commit last. */
+const TRANSACTION_COMMITTED = 256
 
 /**
  * @param {Body} body
@@ -57,10 +64,10 @@ export async function runInTransaction(body, settle, connection, causes) {
   let gone = 0
   for (let attempt = 1; ; attempt += 1) {
     const ending = await tryOnce(body, settle, session, connection)
-    gone = isGone(ending.error) ? gone + 1 : 0
+    gone = hasCode(ending.error, NO_SUCH_TRANSACTION) ? gone + 1 : 0
     if (!isPassing(ending) || gone === MAX_GONE || !(await clock.paused(attempt))) {
       await leave(session, ending, body, connection)
-      return replyOf(ending, attempt, causes)
+      return replyOf(ending, attempt, body, causes)
     }
     if (await isOvertaken(ending, body, connection)) {
       await leave(session, ending, body, connection)
@@ -73,28 +80,35 @@ export async function runInTransaction(body, settle, connection, causes) {
   }
 }
 
-/** @param {unknown} error */
-function isGone(error) {
-  return causesOf(error).some((each) => peek(each, 'code') === NO_SUCH_TRANSACTION)
+/**
+ * @param {unknown} error
+ * @param {number} code
+ */
+function hasCode(error, code) {
+  return causesOf(error).some((each) => peek(each, 'code') === code)
 }
 
 /** @param {Ending} ending */
-function isPassing({ outcome, error, caught }) {
-  return outcome === 'threw' && !caught && hasLabel(error, TRANSIENT)
+function isPassing({ outcome, error, caught, committed }) {
+  return outcome === 'threw' && !caught && !committed && hasLabel(error, TRANSIENT)
 }
 
 /**
  * @param {Ending} ending
  * @param {number} attempts
+ * @param {Body} body
  * @param {Causes} causes
  * @returns {BodyReply}
  */
-function replyOf({ outcome, durationMs, error, caught }, attempts, causes) {
+function replyOf({ outcome, durationMs, error, caught, committed }, attempts, body, causes) {
   if (outcome === 'done') return { outcome, durationMs, attempts }
   if (outcome === 'conflict' || outcome === 'fenced') return { outcome, durationMs }
   const described = describeThrown(error, causes)
   if (attempts > 1) described.context.attempts = attempts
   if (caught) described.context.caught = redactData(caught)
+  if (committed) described.context.committed = true
+  const outside = body.outside()
+  if (outside.length > 0) described.context.outside = redactData(outside)
   return { outcome, durationMs, error: described }
 }
 
@@ -110,18 +124,23 @@ async function tryOnce(body, settle, session, connection) {
   const watch = connection.monitored
     ? watchTransaction(connection.client, session, body.onOutside)
     : null
+  /** @type {ReturnType<typeof hold> | null} */
+  let held = null
   try {
     session.startTransaction({ writeConcern: { w: 'majority' } })
+    held = hold(session)
     await body.run(session)
     const durationMs = clock.stop()
     body.assertInside()
-    assertOpen(session)
-    return { durationMs, ...(await conclude(body, settle, session, connection)) }
+    assertOpen(session, held, watch)
+    return { durationMs, ...(await conclude(body, settle, session, connection, held)) }
   } catch (error) {
     const caught = endedEarlier(error, watch)
-    return { outcome: 'threw', durationMs: clock.stop(), error, caught }
+    const committed = watch?.ended().committed || hasCode(error, TRANSACTION_COMMITTED)
+    return { outcome: 'threw', durationMs: clock.stop(), error, caught, committed }
   } finally {
     watch?.stop()
+    held?.release()
     await quietly(() => session.inTransaction() && session.abortTransaction())
   }
 }
@@ -132,21 +151,27 @@ async function tryOnce(body, settle, session, connection) {
  * @param {Uint8Array} settle
  * @param {ClientSession} session
  * @param {Connection} connection
+ * @param {ReturnType<typeof hold>} held
  * @returns {Promise<Omit<Ending, 'durationMs'>>}
  */
-async function conclude(body, settle, session, connection) {
+async function conclude(body, settle, session, connection, held) {
   if (!(await matched(settle, session, connection))) return { outcome: 'conflict' }
   // Last of all: from here to the commit it keeps later runs from beginning.
   if (body.fence && !(await isLatest(body.fence, session, connection))) return { outcome: 'fenced' }
+  // Ours: until here the body, or what it did not await, could not commit.
+  held.release()
   return commit(session, body)
 }
 
-/** @param {ClientSession} session */
-function assertOpen(session) {
-  if (session.inTransaction()) return
-  throw new Error(
-    'The migration ended its transaction itself: leave commit and abort to mongo-migrate-kit',
-  )
+/**
+ * @param {ClientSession} session
+ * @param {ReturnType<typeof hold>} held
+ * @param {Watch | null} watch
+ */
+function assertOpen(session, held, watch) {
+  held.assertUntouched()
+  const { committed, aborted } = watch?.ended() ?? {}
+  if (committed || aborted || !session.inTransaction()) throw new Error(ENDED)
 }
 
 /**
@@ -155,7 +180,7 @@ function assertOpen(session) {
  * @param {Watch | null} watch
  */
 function endedEarlier(error, watch) {
-  return isGone(error) ? (watch?.failure() ?? null) : null
+  return hasCode(error, NO_SUCH_TRANSACTION) ? (watch?.failure() ?? null) : null
 }
 
 /**

@@ -50,15 +50,14 @@ export function createDocuments(form, command) {
   /** @type {{ migrations: object[], lock: LockFacts | null, metrics: Metrics | null }} */
   const known = { migrations: [], lock: null, metrics: null }
   const compact = form === 'lines'
-  const write = (/** @type {object} */ document) =>
-    JSON.stringify(document, null, compact ? undefined : 2)
+  const write = (/** @type {object} */ document) => toJson(document, compact ? undefined : 2)
   const envelope = () => ({ schemaVersion: SCHEMA_VERSION, command, ...known })
   return {
     /** @param {Event} event @returns {string | null} a line for it, where events are asked for */
     observe(event) {
       known.lock = lockAfter(event, known.lock)
       known.migrations.push(...doneBy(event))
-      return compact ? JSON.stringify(redactData(event)) : null
+      return compact ? toJson(redactData(event)) : null
     },
     /** @param {RunReport | StatusReport} report what a run or a look at the state came to */
     conclude(report) {
@@ -90,6 +89,21 @@ export function createDocuments(form, command) {
     },
   }
 }
+
+/**
+ * JSON that shows on a terminal what it says: names from elsewhere may hold what moves the cursor or
+ * turns the writing around.
+ * @param {object} value
+ * @param {number} [indent]
+ */
+function toJson(value, indent) {
+  return JSON.stringify(value, null, indent).replace(UNSHOWN, (character) => {
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+  })
+}
+
+/** DEL, the controls of C1, and what Unicode has for directions and line ends. */
+const UNSHOWN = /[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
 
 /**
  * @param {LockInfo | null} holder

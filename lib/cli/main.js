@@ -6,7 +6,7 @@
  */
 import { CommanderError } from './commander.js'
 import { findVerb, flagWords, readForm, withBareJson } from './form.js'
-import { claimStdout, ignoreBrokenPipes } from './output.js'
+import { claimStdout, surviveOutputErrors } from './output.js'
 import { createProgram } from './program.js'
 
 /**
@@ -24,7 +24,7 @@ export async function main(argv) {
     asked.push({ verb, args, options, globals: command.optsWithGlobals(), program })
   })
   const documents = await documentsFor(words, findVerb(program, words))
-  ignoreBrokenPipes()
+  surviveOutputErrors()
   const mistake = parse(program, typed)
   if (mistake?.exitCode === 0) return
   const { perform, refuse } = await import('./perform.js')

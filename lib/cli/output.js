@@ -6,6 +6,7 @@
  * reach what is written to the descriptor itself, by a child process or `fs.writeSync(1)`.
  */
 import { createColors, wantsColor } from '../colors.js'
+import { EXIT } from './exit.js'
 
 /** @import { Event } from '../contract.d.ts' */
 /** @import { Documents } from './document.js' */
@@ -26,13 +27,21 @@ export function claimStdout(made) {
   process.stdout.write = process.stderr.write.bind(process.stderr)
 }
 
-/** A reader that went away (`mmk status | head`) is no reason for a stack trace. */
-export function ignoreBrokenPipes() {
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error) => {
-      if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EPIPE') throw error
+/**
+ * Output that can't be written ends no run. That a reader went away (`mmk status | head`) is no fault; a
+ * full disk is told on stderr, and in the exit status.
+ */
+export function surviveOutputErrors() {
+  let warned = false
+  process.stdout.on('error', (/** @type {NodeJS.ErrnoException} */ error) => {
+    if (error.code === 'EPIPE' || warned) return
+    warned = true
+    printWarning(`⚠ Standard output can't be written: ${error.message}`)
+    process.once('exit', (code) => {
+      process.exitCode = code || EXIT.failed
     })
-  }
+  })
+  process.stderr.on('error', () => {})
 }
 
 /** @param {string} text */
