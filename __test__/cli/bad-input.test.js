@@ -4,8 +4,11 @@
  */
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { root } from '../../scripts/process.js'
 import { counting } from '../helpers/bodies.js'
+import { start } from '../helpers/child.js'
 import { freshDatabase } from '../helpers/database.js'
 import { project } from '../helpers/project.js'
 
@@ -158,6 +161,24 @@ test('a time behind --wait is refused with the spelling that waits, before anyth
   }
   await refused(mmk(['up', '5000']), { code: 2, says: [/MIGRATION_FILE_NOT_FOUND/] })
   await untouched(database)
+})
+
+test('a full disk behind stdout ends no run, and is told', {
+  skip: process.platform === 'linux' ? false : 'needs /dev/full',
+}, async (t) => {
+  const database = await freshDatabase(t)
+  const { folder, env } = await project(
+    t,
+    { '1.js': counting('1'), '2.js': counting('2') },
+    database,
+  )
+  const command = `"${process.execPath}" "${join(root, 'bin', 'mmk.js')}" up > /dev/full`
+  const { code, stderr } = await start('sh', ['-c', command], { cwd: folder, env }).ended
+  assert.equal(code, 1, stderr)
+  assert.equal(stderr.match(/Standard output can't be written: .*ENOSPC/g)?.length, 1, stderr)
+  assert.doesNotMatch(stderr, /^ {4}at /m)
+  const statuses = (await database.entries()).map(({ status }) => status)
+  assert.deepEqual(statuses, ['applied', 'applied'])
 })
 
 test('under --json a failure is one document on stdout with code, message, details and hint', async (t) => {

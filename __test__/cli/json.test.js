@@ -159,6 +159,29 @@ test('a signal to a body that settles leaves one document with what was done', a
   assert.equal(document.migrations[0].file, '1-one.js')
 })
 
+test('what a name holds that moves a cursor or turns the writing around is escaped', async (t) => {
+  const name = '1-\u202eodd\x7f\u009b31m.js'
+  const { mmk } = await project(t, { [name]: counting('odd') }, await freshDatabase(t))
+  for (const flag of ['--json', '--json=2', '--json-lines']) {
+    const { stdout } = await mmk(['list', flag]).ended
+    assert.doesNotMatch(stdout, /[\x7f-\x9f\u202e]/, flag)
+    assert.match(stdout, /1-\\u202eodd\\u007f\\u009b31m\.js/, flag)
+  }
+})
+
+test('an instant beyond the year 9999 is still one of the schema', async (t) => {
+  const database = await freshDatabase(t)
+  const { mmk } = await project(t, {}, database)
+  const appliedAt = new Date(8.64e15)
+  await database.db
+    .collection('_mmk_migrations')
+    .insertOne({ name: '1.js', status: 'applied', appliedAt, batch: 1 })
+  const { stdout } = await mmk(['status', '--json=2']).ended
+  const document = JSON.parse(stdout)
+  assertDocument(document, 'status')
+  assert.equal(document.migrations[0].appliedAt, '+275760-09-13T00:00:00.000Z')
+})
+
 test('no event tells a password', async (t) => {
   const { mmk } = await app(t, {
     '1-tells.js':

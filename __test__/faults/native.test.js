@@ -149,6 +149,24 @@ for (const before of ['', 'await pendingMigrations(options)']) {
   })
 }
 
+test('NAT-03: callbacks whose promises reject neither end the process nor the run', async (t) => {
+  const { node, database } = await app(
+    t,
+    `import { runMigrations } from 'mongo-migrate-kit'
+     const rejects = async () => { throw new Error('from a callback') }
+     const logger = { info: rejects, success: rejects, dim: rejects, warn: rejects, error: rejects }
+     const progress = { onStart: rejects, onStop: rejects }
+     const { applied } = await runMigrations({ logger, progress, onEvent: rejects })
+     console.log('applied', applied.length)`,
+  )
+
+  const { code, stdout, stderr } = await node('app.js').ended
+
+  assert.equal(code, 0, stdout + stderr)
+  assert.match(stdout, /applied 1/)
+  assert.equal(await database.lock(), null)
+})
+
 test('NAT-03: callbacks that throw neither end the process nor the run', async (t) => {
   const { database, config } = await api(t, one)
   const throws = () => {

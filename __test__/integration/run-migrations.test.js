@@ -3,7 +3,7 @@
  */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { pendingMigrations, runMigrations } from 'mongo-migrate-kit'
+import { MigratorKit, pendingMigrations, runMigrations } from 'mongo-migrate-kit'
 import { counting, runsOf } from '../helpers/bodies.js'
 import { freshDatabase, holdLock } from '../helpers/database.js'
 import { project } from '../helpers/project.js'
@@ -69,6 +69,27 @@ test('configuration and options may come as two arguments, as in 1.x', async (t)
   const { applied } = await runMigrations(config, { onLockHeld: 'wait' })
 
   assert.equal(applied.length, 2)
+})
+
+test('options of a wrong type are refused by name before anything is connected to', async () => {
+  const uri = 'mongodb://127.0.0.1:1'
+  const config = { uri, dbName: 'app', migrationsDir: '.', logger: null }
+  /** @type {[RegExp, any][]} */
+  const wrong = [
+    [/^Options are an object, not 5/, 5],
+    [/^Options are an object, not /, []],
+    [/^Options are an object, not /, () => {}],
+    [/^`signal` must be an AbortSignal, not 5/, { ...config, signal: 5 }],
+    [/^`signal` must be an AbortSignal, not /, { ...config, signal: { aborted: false } }],
+  ]
+  for (const [message, input] of wrong) {
+    await assert.rejects(runMigrations(input), { code: 'INVALID_ARGUMENT', message })
+  }
+  const kit = new MigratorKit(config)
+  await assert.rejects(kit.forceUnlock({ owner: /** @type {any} */ (5) }), {
+    code: 'INVALID_ARGUMENT',
+    message: /^`owner` must be a text, not 5/,
+  })
 })
 
 test('a held lock rejects with its holder and leaves the database as it was', async (t) => {

@@ -6,7 +6,6 @@
  * reach what is written to the descriptor itself, by a child process or `fs.writeSync(1)`.
  */
 import { createColors, wantsColor } from '../colors.js'
-import { EXIT } from './exit.js'
 
 /** @import { Event } from '../contract.d.ts' */
 /** @import { Documents } from './document.js' */
@@ -37,8 +36,9 @@ export function surviveOutputErrors() {
     if (error.code === 'EPIPE' || warned) return
     warned = true
     printWarning(`⚠ Standard output can't be written: ${error.message}`)
+    // As of a failure; the statuses are not loaded for a help that nobody can write.
     process.once('exit', (code) => {
-      process.exitCode = code || EXIT.failed
+      process.exitCode = code || 1
     })
   })
   process.stderr.on('error', () => {})
