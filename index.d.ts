@@ -201,11 +201,14 @@ export interface MmkConfig {
   /** Default `'_mmk_migrations'`. `MMK_COLLECTION`. */
   migrationsCollection: string
   /**
-   * Default `'_mmk_locks'`. Keep it: under another name a repo stops taking turns with the rest, and is
+   * Default `'_mmk_locks'`. Never the same as `migrationsCollection`. Keep it: under another name a repo stops taking turns with the rest, and is
    * warned of it at every run. `MMK_LOCK_COLLECTION`.
    */
   lockCollection: string
-  /** Seconds until a crashed run's lock frees itself: an integer ≥ 1. Default 60. `MMK_LOCK_TTL`. */
+  /**
+   * Seconds until a crashed run's lock frees itself: an integer from 1 to 86 400, a day. Default 60.
+   * `MMK_LOCK_TTL`.
+   */
   lockTTLSeconds: number
   /** Which repo this is, on a database that several share. Default: none. `MMK_NAMESPACE`. */
   namespace?: string
@@ -221,7 +224,8 @@ export interface MmkConfig {
   useTransaction: boolean
   /**
    * How long after the first attempt a transaction is still tried again, and how long a commit without
-   * an answer is sent again. 0: never. Default 120 000. `MMK_TRANSACTION_RETRY_TIMEOUT_MS`.
+   * an answer is sent again. 0: never; 2 147 483 647 at most. Default 120 000.
+   * `MMK_TRANSACTION_RETRY_TIMEOUT_MS`.
    */
   transactionRetryTimeoutMs: number
   /** What counts as a migration. Default: `.js .mjs .cjs .ts .mts .cts`. */
@@ -241,8 +245,8 @@ export interface MmkConfig {
   onLockHeld: OnLockHeld
   /**
    * How long `'wait'` waits. Default 30 000, and then until the holder is seen to renew (up to half a
-   * minute more) or, if it doesn't, to the end of its lease; a value that you set is a hard cap.
-   * `MMK_LOCK_WAIT_TIMEOUT_MS`.
+   * minute more) or, if it doesn't, to the end of its lease; a value that you set is a hard cap,
+   * and at most 2 147 483 647. `MMK_LOCK_WAIT_TIMEOUT_MS`.
    */
   lockWaitTimeoutMs?: number
   /**
@@ -328,7 +332,7 @@ export interface LockOptions {
   noLock?: boolean
   onLockHeld?: OnLockHeld
   lockWaitTimeoutMs?: number
-  /** How often to look again where the server can't tell us. Default: chosen by the core. */
+  /** How often to look again where the server can't tell us, 10 or more. Default: chosen by the core. */
   lockPollIntervalMs?: number
   /**
    * Ends the run: a wait for the lock at once; otherwise `ctx.signal` aborts, the running body gets

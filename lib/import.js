@@ -16,7 +16,7 @@ import { escapeText } from './text.js'
 import { createCauses } from './thrown.js'
 
 /** @import { ImportReport, ImportRequest } from './contract.d.ts' */
-/** @import { ImportOptions, ImportResult, ImportTool, MmkLogger } from '../index.d.ts' */
+/** @import { ImportOptions, ImportResult, ImportTool, MmkConfig, MmkLogger } from '../index.d.ts' */
 /** @import { Engine } from './engine.js' */
 
 /** @typedef {{ level: keyof MmkLogger, text: string }} Line */
@@ -32,7 +32,7 @@ const MOST_LINES = 20
 export async function importHistory(engine, options = {}) {
   const { core, logger, report } = engine
   const { config } = engine.resolved
-  const request = importRequest(options)
+  const request = importRequest(options, config)
   const causes = createCauses()
   const host = lateHost({ config, logger, causes, emit: report })
   if (!request.dryRun) for (const event of cautions(config)) host.emit(event)
@@ -45,12 +45,18 @@ export async function importHistory(engine, options = {}) {
 
 /**
  * @param {ImportOptions} options
+ * @param {Readonly<Pick<MmkConfig, 'lockCollection'>>} config
  * @returns {ImportRequest}
  */
-export function importRequest(options) {
+export function importRequest(options, { lockCollection }) {
+  const from = name('from', options.from)
+  const to = name('to', options.to)
+  for (const [option, collection] of Object.entries({ from, to })) {
+    if (collection === lockCollection) throw lockIsNoHistory(option, lockCollection)
+  }
   return {
-    from: name('from', options.from),
-    to: name('to', options.to),
+    from,
+    to,
     tool: name('tool', options.tool),
     dryRun: Boolean(options.dryRun),
     trustHash: Boolean(options.trustHash),
@@ -70,6 +76,15 @@ function name(option, value) {
   throw new InvalidArgumentError(`\`${option}\` must be a name, not ${showValue(value)}`, {
     context: { [option]: value },
   })
+}
+
+/** @param {string} option @param {string} lockCollection */
+function lockIsNoHistory(option, lockCollection) {
+  const shown = escapeText(lockCollection)
+  return new InvalidArgumentError(
+    `\`${option}\` must not be "${shown}": that is the lockCollection, and holds no history`,
+    { context: { [option]: lockCollection, lockCollection } },
+  )
 }
 
 /**

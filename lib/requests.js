@@ -3,6 +3,7 @@
  * wrong with them before anything connects.
  */
 
+import { MAX_MS } from './config/limits.js'
 import { showValue } from './config/problems.js'
 import { InvalidArgumentError, MigrationInvalidNameError } from './errors.js'
 import { escapeText } from './text.js'
@@ -132,8 +133,13 @@ function lockPolicy(options, config) {
   return {
     noLock: Boolean(noLock),
     onLockHeld,
-    lockWaitTimeoutMs: wholeNumber('lockWaitTimeoutMs', timeout, 0),
-    lockPollIntervalMs: wholeNumber('lockPollIntervalMs', lockPollIntervalMs, LEAST_POLL_MS),
+    lockWaitTimeoutMs: wholeNumber('lockWaitTimeoutMs', timeout, 0, MAX_MS),
+    lockPollIntervalMs: wholeNumber(
+      'lockPollIntervalMs',
+      lockPollIntervalMs,
+      LEAST_POLL_MS,
+      MAX_MS,
+    ),
   }
 }
 
@@ -141,12 +147,15 @@ function lockPolicy(options, config) {
  * @param {string} name
  * @param {unknown} value
  * @param {number} least
+ * @param {number} [most]
  */
-function wholeNumber(name, value, least) {
+function wholeNumber(name, value, least, most = Number.MAX_SAFE_INTEGER) {
   if (value === undefined || value === null) return null
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least) return value
+  const whole = typeof value === 'number' && Number.isSafeInteger(value)
+  if (whole && value >= least && value <= most) return value
+  const range = most === Number.MAX_SAFE_INTEGER ? `${least} or more` : `from ${least} to ${most}`
   throw new InvalidArgumentError(
-    `\`${name}\` must be a whole number, ${least} or more, not ${showValue(value)}`,
+    `\`${name}\` must be a whole number, ${range}, not ${showValue(value)}`,
     { context: { [name]: value } },
   )
 }

@@ -355,6 +355,45 @@ describe('a name that is another spelling of an option', () => {
   })
 })
 
+describe('a number or a name that only a server would refuse', () => {
+  for (const [key, most] of Object.entries({
+    lockTTLSeconds: 86_400,
+    lockWaitTimeoutMs: 2 ** 31 - 1,
+    transactionRetryTimeoutMs: 2 ** 31 - 1,
+  })) {
+    it(`is refused as ${key}: more than ${most}`, async (t) => {
+      const cwd = await folder(t, {})
+      const { config } = await resolveConfig({ cwd, env: {}, argument: { ...GIVEN, [key]: most } })
+      assert.equal(config[/** @type {keyof typeof config} */ (key)], most)
+      const { context } = await refused({ cwd, argument: { ...GIVEN, [key]: most + 1 } })
+      assert.equal(context.issues.length, 1)
+      assert.match(context.issues[0].problem, new RegExp(`whole number of .*, from . to ${most}$`))
+    })
+  }
+
+  it('is refused as a collection that the changelog and the lock would share, with both keys', async (t) => {
+    const cwd = await folder(t, {})
+    for (const [env, key, other] of /** @type {const} */ ([
+      [{ MMK_COLLECTION: '_mmk_locks' }, 'migrationsCollection', 'lockCollection'],
+      [{ MMK_LOCK_COLLECTION: '_mmk_migrations' }, 'lockCollection', 'migrationsCollection'],
+      [
+        { MMK_COLLECTION: 'mine', MMK_LOCK_COLLECTION: 'mine' },
+        'lockCollection',
+        'migrationsCollection',
+      ],
+    ])) {
+      const { context } = await refused({ cwd, env, argument: GIVEN })
+      assert.equal(context.issues.length, 1)
+      const [issue] = context.issues
+      assert.deepEqual([issue.key, issue.source], [key, `the environment variable ${envOf(key)}`])
+      assert.ok(issue.problem.includes(`"${other}"`), issue.problem)
+    }
+  })
+})
+
+/** @param {string} key */
+const envOf = (key) => (key === 'lockCollection' ? 'MMK_LOCK_COLLECTION' : 'MMK_COLLECTION')
+
 describe('a suggestion', () => {
   it('finds slips of the finger and of the case, and nothing far-fetched', () => {
     const known = ['lockTTLSeconds', 'strict', 'uri']

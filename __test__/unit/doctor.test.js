@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Long } from 'mongodb'
 import { findings } from '../../lib/doctor/findings.js'
 import { missingPermissions } from '../../lib/doctor/permissions.js'
 
@@ -60,6 +61,37 @@ test('the lock of a 1.x runner is named as such, and an expired one as left behi
   assert.deepEqual(said(facts({ locks: [ours] }, { lock: { ...lock, expired: true } }), 'lock'), [
     'note left by pid 7 on a: the next run takes it over',
   ])
+})
+
+for (const token of ['abc', Number.NaN, 1.5, null, Long.MAX_VALUE]) {
+  test(`odd fences: a token ${token} that no run can raise is a problem`, () => {
+    const locks = [{ _id: 'mmk_fence', token }]
+    assert.match(
+      said(facts({ locks }), 'fence')[0] ?? '',
+      /^problem the fencing token is .*none begins/,
+    )
+  })
+}
+
+test('odd fences: tokens of all sizes are sound, and whatever stands in the register is told', () => {
+  for (const token of [1, 5_000_000_000, Long.fromString('9007199254740993')]) {
+    assert.deepEqual(said(facts({ locks: [{ _id: 'mmk_fence', token }] }), 'fence'), [])
+  }
+  const unsettled = [null, 5, { runId: 5 }, { pid: 12, host: 'a\u001b[2J' }, [], 'x']
+  const [text] = said(facts({ locks: [{ _id: 'mmk_fence', token: 5, unsettled }] }), 'runs')
+  assert.match(text ?? '', /^note 6 that did not end cleanly.*pid 12 on a\\x1b\[2J/)
+})
+
+test('an entry whose name is not that of its _id is a problem', () => {
+  const entries = [
+    { _id: '/1.js', name: '1.js', status: 'applied' },
+    { _id: 'orders/1.js', name: '1.js', namespace: 'orders', status: 'applied' },
+    { _id: 'an id of 1.x', name: '2.js', status: 'applied' },
+    { _id: '/3.js', name: '4.js', status: 'applied' },
+  ]
+  const problems = said(facts({ entries }), 'changelog').filter((text) => /^problem/.test(text))
+  assert.equal(problems.length, 1)
+  assert.match(problems[0] ?? '', /^problem 1 entry .*"\/3\.js" says 4\.js$/)
 })
 
 test('another lock collection is a note, because such a run takes no turns with the others', () => {

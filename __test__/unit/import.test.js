@@ -29,9 +29,11 @@ const rejection = (facts) => ({ id: '1', why: 'malformed', reason: 'odd', file: 
 /** @param {Partial<ImportReport>} facts */
 const texts = (facts) => importLines(report(facts)).map(({ level, text }) => `${level}: ${text}`)
 
+const CONFIG = { lockCollection: '_mmk_locks' }
+
 describe('a request for an import', () => {
   it('says everything that the core asks', () => {
-    assert.deepEqual(importRequest({}), {
+    assert.deepEqual(importRequest({}, CONFIG), {
       from: null,
       to: null,
       tool: null,
@@ -46,10 +48,19 @@ describe('a request for an import', () => {
   it('takes names only', () => {
     for (const option of ['from', 'to', 'tool']) {
       for (const value of ['', 7, {}]) {
-        assert.throws(() => importRequest(/** @type {any} */ ({ [option]: value })), {
+        assert.throws(() => importRequest(/** @type {any} */ ({ [option]: value }), CONFIG), {
           code: 'INVALID_ARGUMENT',
         })
       }
+    }
+  })
+
+  it('neither reads nor writes the collection of the lock', () => {
+    for (const option of ['from', 'to']) {
+      assert.throws(() => importRequest({ [option]: 'locks' }, { lockCollection: 'locks' }), {
+        code: 'INVALID_ARGUMENT',
+        message: new RegExp(`\`${option}\` must not be "locks": that is the lockCollection`),
+      })
     }
   })
 })

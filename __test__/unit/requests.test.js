@@ -137,6 +137,18 @@ describe('a request', () => {
       /`lockWaitTimeoutMs` must.*"30s"/,
     ],
     [
+      'a wait that no timer holds',
+      () => upRequest(undefined, { lockWaitTimeoutMs: 2 ** 31 }, CONFIG),
+      'INVALID_ARGUMENT',
+      /`lockWaitTimeoutMs` must be a whole number, from 0 to 2147483647, not 2147483648/,
+    ],
+    [
+      'a pause between two looks that no timer holds',
+      () => upRequest(undefined, { lockPollIntervalMs: 2 ** 53 - 1 }, CONFIG),
+      'INVALID_ARGUMENT',
+      /`lockPollIntervalMs` must/,
+    ],
+    [
       'an unknown policy',
       () => upRequest(undefined, { onLockHeld: /** @type {any} */ ('panic') }, CONFIG),
       'INVALID_ARGUMENT',

@@ -17,12 +17,13 @@ export const boolean = (value) => (typeof value === 'boolean' ? null : 'must be 
 
 /**
  * @param {number} least
+ * @param {number} most
  * @param {string} unit
  * @returns {Check}
  */
-export const integer = (least, unit) => (value) => {
-  const fits = Number.isSafeInteger(value) && value >= least
-  return fits ? null : `must be a whole number of ${unit}, ${least} or more`
+export const integer = (least, most, unit) => (value) => {
+  const fits = Number.isSafeInteger(value) && value >= least && value <= most
+  return fits ? null : `must be a whole number of ${unit}, from ${least} to ${most}`
 }
 
 /**

@@ -6,6 +6,7 @@
  */
 import { basename, resolve } from 'node:path'
 import { learnSecrets } from '../redact.js'
+import { collectionIssues } from './collections.js'
 import { connectionIssues } from './connection.js'
 import { nameDatabase, URI_PATH } from './database-name.js'
 import { envValue, loadDotEnv, unknownVariables } from './env.js'
@@ -72,6 +73,7 @@ export async function resolveConfig(request = {}) {
   const provenance = Object.fromEntries(picked.map(({ key, source }) => [key, source]))
   learnSecrets(secretsIn(values))
   const origins = Object.fromEntries(picked.map(({ key, from }) => [key, from]))
+  issues.push(...collectionIssues(values, origins, issues))
   if (values.dbName === undefined) nameDatabase(values, provenance, issues)
   if (request.connects ?? true) {
     issues.push(...missingKeys(values), ...connectionIssues(values, layers, issues))

@@ -2,6 +2,7 @@
  * The keys of the configuration: the one table of names, defaults, sources and checks.
  */
 import * as check from './checks.js'
+import { MAX_MS, MAX_TTL_SECONDS } from './limits.js'
 
 /**
  * @typedef {object} Option
@@ -47,7 +48,7 @@ export const OPTIONS = [
     env: 'MMK_LOCK_TTL',
     envType: 'integer',
     flag: '--lock-ttl <seconds>',
-    check: check.integer(1, 'seconds'),
+    check: check.integer(1, MAX_TTL_SECONDS, 'seconds'),
   },
   { key: 'namespace', env: 'MMK_NAMESPACE', flag: '--namespace <name>', check: check.text },
   {
@@ -70,7 +71,7 @@ export const OPTIONS = [
     fallback: 120_000,
     env: 'MMK_TRANSACTION_RETRY_TIMEOUT_MS',
     envType: 'integer',
-    check: check.integer(0, 'milliseconds'),
+    check: check.integer(0, MAX_MS, 'milliseconds'),
   },
   { key: 'fileExtensions', fallback: FILE_EXTENSIONS, check: check.extensions },
   {
@@ -98,7 +99,7 @@ export const OPTIONS = [
     key: 'lockWaitTimeoutMs',
     env: 'MMK_LOCK_WAIT_TIMEOUT_MS',
     envType: 'integer',
-    check: check.integer(0, 'milliseconds'),
+    check: check.integer(0, MAX_MS, 'milliseconds'),
   },
   {
     key: 'onLockLost',

@@ -3,6 +3,7 @@
  * to do. Pure.
  */
 import { escapeText, plural } from '../text.js'
+import { fenceFindings } from './fence.js'
 import { note, ok, problem } from './finding.js'
 import { neighbourFindings } from './neighbours.js'
 import { missingPermissions } from './permissions.js'
@@ -110,15 +111,6 @@ function lockFindings({ server: { locks }, config: { lockCollection }, lock }) {
   return [...list, note('lock', `held by ${who}${old}`, '`mmk unlock` shows more')]
 }
 
-/** @param {ServerFacts} server @returns {Finding[]} */
-function fenceFindings({ locks }) {
-  const unsettled = locks?.find(({ _id }) => _id === 'mmk_fence')?.unsettled
-  if (!Array.isArray(unsettled) || unsettled.length === 0) return []
-  const who = unsettled.map(({ pid, host }) => `pid ${pid} on ${escapeText(String(host))}`)
-  const says = `${unsettled.length} that did not end cleanly, or still go on: ${who.join(', ')}`
-  return [note('runs', says, 'the next run looks for what they left on the server, and stops it')]
-}
-
 /** @param {ServerFacts} server @param {Readonly<MmkConfig>} config @returns {Finding[]} */
 function changelogFindings({ entries, indexes }, { namespace }) {
   const list = []
@@ -130,6 +122,15 @@ function changelogFindings({ entries, indexes }, { namespace }) {
   } else if (entries !== null) {
     list.push(ok('changelog', `${plural(entries.length, 'entry', 'entries')}, all readable`))
   }
+  const renamed = (entries ?? []).filter(isRenamed)
+  if (renamed.length > 0) {
+    const pairs = renamed
+      .slice(0, 5)
+      .map(({ _id, name }) => `"${escapeText(String(_id))}" says ${escapeText(String(name))}`)
+    const says = `${plural(renamed.length, 'entry', 'entries')} whose name or namespace somebody has changed: ${pairs.join(', ')}`
+    const todo = 'give them back what their _id says: a file of the old name can not be applied'
+    list.push(problem('changelog', says, todo))
+  }
   const unique = indexes?.find(({ name, unique }) => name === OLD_INDEX && unique)
   if (unique && namespace !== undefined) {
     const says = `has the unique index ${OLD_INDEX} of version 1: two namespaces can't use the same file name`
@@ -137,6 +138,13 @@ function changelogFindings({ entries, indexes }, { namespace }) {
   }
   return list
 }
+
+/**
+ * Entries that we create have an `_id` of namespace and name (docs/formats.md).
+ * @param {Document} entry
+ */
+const isRenamed = ({ _id, name, namespace }) =>
+  typeof _id === 'string' && _id.includes('/') && _id !== `${namespace ?? ''}/${name}`
 
 /** @param {Document} entry */
 function isUnreadable({ name, status, version }) {
