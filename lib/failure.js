@@ -6,7 +6,8 @@
  */
 import { errorOf, isMmkError } from './errors.js'
 import { explain } from './explain.js'
-import { busyLockText, executionFailureText, joinText } from './messages.js'
+import { executionFailureText } from './failed-body.js'
+import { busyLockText, joinText } from './messages.js'
 import { lockInfo } from './shapes.js'
 import { suggestName } from './suggest.js'
 import { createCauses } from './thrown.js'

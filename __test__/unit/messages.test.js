@@ -1,12 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import {
-  busyLockText,
-  executionFailureText,
-  joinText,
-  unlockLines,
-  waitingText,
-} from '../../lib/messages.js'
+import { executionFailureText } from '../../lib/failed-body.js'
+import { busyLockText, joinText, unlockLines, waitingText } from '../../lib/messages.js'
 
 const acquiredAt = new Date(2026, 9, 15, 22, 24, 21)
 
