@@ -18,6 +18,8 @@ import { escapeText, formatAge, formatTime, toDate } from './text.js'
  *   executedBy?: string | null
  *   running?: string | null
  *   ttlMs?: number | null
+ *   beats?: number | null
+ *   runId?: string | null
  *   expired?: boolean
  * } & { [at in 'acquiredAt' | 'lockedAt' | 'expiresAt' | 'now']?: number | Date | null }} LockFacts
  */
@@ -129,6 +131,16 @@ export function waitingText(lock, options = {}) {
 }
 
 /**
+ * A lease of ours that was written under another primary is taken once it was seen to stand still for
+ * about its TTL, which takes both numbers. Version 1 counts no beats, knows no `runId`, and goes by the
+ * clock alone.
+ * @param {LockFacts} lock
+ */
+function mayBeStuck({ beats, ttlMs, runId }) {
+  return beats == null ? runId != null : ttlMs == null || ttlMs < 1000
+}
+
+/**
  * How alive the holder looks, judged by its own TTL on the server's clock.
  * @param {LockFacts} lock
  */
@@ -137,7 +149,9 @@ function renewalLine(lock) {
   if (lock.expired) {
     const end = ageOf(lock.expiresAt, lock)
     const ago = end === null ? '' : ` ${formatAge(end)} ago`
-    return `Its lease ended${ago}: the next run takes it over by itself`
+    const taken = `Its lease ended${ago}: the next run takes it over by itself`
+    if (!mayBeStuck(lock)) return taken
+    return `${taken}, unless the primary has changed since: then only releasing it frees it`
   }
   if (age === null) return '⚠ The lock does not say when it was last renewed'
   const ttl = lock.ttlMs ?? DEFAULT_TTL_MS

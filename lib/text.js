@@ -33,7 +33,16 @@ function escapeChar(char) {
  * @returns {string}
  */
 export function escapeText(value) {
-  return String(value).replace(UNPRINTABLE, escapeChar)
+  return textOf(value).replace(UNPRINTABLE, escapeChar)
+}
+
+/** A stored document may have a field called `toString`. @param {unknown} value */
+function textOf(value) {
+  try {
+    return String(value)
+  } catch {
+    return 'something that has no text'
+  }
 }
 
 /**

@@ -106,12 +106,20 @@ test('doctor finds drift, missing files, unreadable entries and locks, runs that
   await changelog.updateOne({ name: '2.js' }, { $set: { name: '2-gone.js' } })
   await changelog.insertOne({ name: 7, status: 'done' })
   await changelog.createIndex({ name: 1 }, { unique: true })
-  await database.db
-    .collection('_mmk_locks')
-    .updateOne(
-      { _id: /** @type {any} */ ('mmk_fence') },
-      { $set: { unsettled: [{ runId: 'r', host: 'deploy-b', pid: 12, at: new Date() }] } },
-    )
+  await database.db.collection('_mmk_locks').updateOne(
+    { _id: /** @type {any} */ ('mmk_fence') },
+    {
+      $set: {
+        unsettled: [
+          null,
+          5,
+          { runId: 5 },
+          { runId: 'r', changelog: '_mmk_migrations', host: 'deploy-b', pid: 12 },
+        ],
+        token: 'abc',
+      },
+    },
+  )
   await holdLock(database, { expiresAt: 'soon', lockedAt: 'now' })
   const env = { MMK_NAMESPACE: 'billing' }
 
@@ -124,6 +132,9 @@ test('doctor finds drift, missing files, unreadable entries and locks, runs that
   assert.match(stdout, /✖ files: applied, but the file is gone: 2-gone\.js\n {2}→ restore it/)
   assert.match(stdout, /✖ changelog: 1 entry can't be read/)
   assert.match(stdout, /✖ lock: held by pid 16152 on deploy-a, and nothing in it says until when/)
+  assert.match(stdout, /✖ changelog: 1 entry renamed by hand: `_id` says \/2\.js.* \/2-gone\.js/)
+  assert.match(stdout, /✖ fence: .* it is the text "abc".*\n.*_mmk_locks.*NumberLong/)
+  assert.match(stdout, /• runs: 3 entries of the fence's register can't be read/)
   assert.match(stdout, /• runs: 1 that did not end cleanly.*pid 12 on deploy-b/)
 
   const namespaced = await app.mmk(['doctor'], { env }).ended

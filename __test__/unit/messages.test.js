@@ -135,6 +135,16 @@ describe('the unlock dialogue', () => {
     assert.equal(lines[1], 'Its lease ended 20s ago: the next run takes it over by itself')
   })
 
+  it('promises no take-over of a lease that a run may be unable to watch', () => {
+    const facts = { ...worker, expired: true, runId: 'r', beats: 3 }
+    const stuck =
+      /takes it over by itself, unless the primary has changed since: then only releasing/
+    for (const odd of [{ ttlMs: -1 }, { ttlMs: null }, { beats: null }]) {
+      assert.match(unlockLines({ ...facts, ...odd }, { ourNamespace: null }).at(-1) ?? '', stuck)
+    }
+    assert.doesNotMatch(unlockLines(facts, { ourNamespace: null }).at(-1) ?? '', stuck)
+  })
+
   it('can describe a lock whose fields are missing', () => {
     const lines = unlockLines({}, { ourNamespace: null })
     assert.deepEqual(lines, [

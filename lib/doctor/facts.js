@@ -12,6 +12,7 @@
  * @typedef {object} ServerFacts
  * @property {string | null} version such as `6.0.27`
  * @property {'standalone' | 'replica set' | 'sharded cluster'} topology
+ * @property {string | null} electionId of the primary; a standalone and a `mongos` have none
  * @property {number} clockOffsetMs how far the server's clock is ahead of ours
  * @property {Document[] | null} privileges of the user; `null`: nobody has logged in
  * @property {Document[] | null} locks the documents of the lock collection
@@ -42,6 +43,7 @@ export async function serverFacts({ client, db }, { migrationsCollection, lockCo
   return {
     version: await allowed(async () => (await admin.command({ buildInfo: 1 })).version),
     topology: topologyOf(hello),
+    electionId: hello.electionId === undefined ? null : String(hello.electionId),
     clockOffsetMs: Math.round(hello.localTime.getTime() - midway),
     privileges: privilegesOf(status),
     locks: await allowed(() =>

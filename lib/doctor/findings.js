@@ -3,12 +3,12 @@
  * to do. Pure.
  */
 import { escapeText, plural } from '../text.js'
-import { fenceFindings } from './fence.js'
+import { changelogFindings } from './changelog.js'
 import { note, ok, problem } from './finding.js'
+import { fenceFindings, lockFindings } from './lock.js'
 import { neighbourFindings } from './neighbours.js'
 import { missingPermissions } from './permissions.js'
 
-/** @import { Document } from 'mongodb' */
 /** @import { Neighbour } from '../contract.d.ts' */
 /** @import { LockInfo, MmkConfig, StatusRow } from '../../index.d.ts' */
 /** @import { ServerFacts } from './facts.js' */
@@ -26,12 +26,8 @@ import { missingPermissions } from './permissions.js'
  */
 
 const OLDEST_SERVER = 4.4
-const DEFAULT_LOCK_COLLECTION = '_mmk_locks'
-const STATES = ['running', 'applied', 'failed', 'reverted']
 /** Clocks of machines that ask a time server differ by less. */
 const CLOCK_TOLERANCE_MS = 5000
-/** The unique index of mongo-migrate-kit 1.x. */
-const OLD_INDEX = 'name_1'
 
 /**
  * @param {Facts} facts
@@ -44,7 +40,7 @@ export function findings(facts) {
     ...clockFinding(server),
     ...permissionFindings(server, config),
     ...lockFindings(facts),
-    ...fenceFindings(server),
+    ...fenceFindings(server, config),
     ...changelogFindings(server, config),
     ...neighbourFindings(facts.neighbours),
     ...fileFindings(facts),
@@ -86,70 +82,6 @@ function permissionFindings({ privileges }, config) {
     const todo = `grant ${action}, or the role readWrite on the database`
     return vital ? problem('permissions', says, todo) : note('permissions', says, todo)
   })
-}
-
-/** @param {Facts} facts @returns {Finding[]} */
-function lockFindings({ server: { locks }, config: { lockCollection }, lock }) {
-  const list = []
-  if (lockCollection !== DEFAULT_LOCK_COLLECTION) {
-    const says = `lockCollection is "${escapeText(lockCollection)}": runs with another setting don't take turns with yours`
-    list.push(
-      note('lock', says, `leave it at ${DEFAULT_LOCK_COLLECTION}, unless all have the same`),
-    )
-  }
-  const document = locks?.find(({ _id }) => _id === 'mmk_lock')
-  if (lock === null || document === undefined) return [...list, ok('lock', 'free')]
-  const who = `pid ${lock.pid ?? '?'} on ${escapeText(lock.host ?? 'an unknown host')}`
-  if (!(document.expiresAt instanceof Date) && !(document.lockedAt instanceof Date)) {
-    const says = `held by ${who}, and nothing in it says until when: it is never taken over`
-    return [...list, problem('lock', says, '`mmk unlock`, once you are sure that nobody runs')]
-  }
-  const old = document.leaseOwner === undefined ? ', a runner of version 1' : ''
-  if (lock.expired) {
-    return [...list, note('lock', `left by ${who}${old}: the next run takes it over`)]
-  }
-  return [...list, note('lock', `held by ${who}${old}`, '`mmk unlock` shows more')]
-}
-
-/** @param {ServerFacts} server @param {Readonly<MmkConfig>} config @returns {Finding[]} */
-function changelogFindings({ entries, indexes }, { namespace }) {
-  const list = []
-  const odd = (entries ?? []).filter(isUnreadable)
-  if (odd.length > 0) {
-    const ids = odd.slice(0, 5).map(({ _id }) => escapeText(String(_id)))
-    const says = `${plural(odd.length, 'entry', 'entries')} can't be read: ${ids.join(', ')}${odd.length > 5 ? ' …' : ''}`
-    list.push(problem('changelog', says, 'mend or remove them by hand'))
-  } else if (entries !== null) {
-    list.push(ok('changelog', `${plural(entries.length, 'entry', 'entries')}, all readable`))
-  }
-  const renamed = (entries ?? []).filter(isRenamed)
-  if (renamed.length > 0) {
-    const pairs = renamed
-      .slice(0, 5)
-      .map(({ _id, name }) => `"${escapeText(String(_id))}" says ${escapeText(String(name))}`)
-    const says = `${plural(renamed.length, 'entry', 'entries')} whose name or namespace somebody has changed: ${pairs.join(', ')}`
-    const todo = 'give them back what their _id says: a file of the old name can not be applied'
-    list.push(problem('changelog', says, todo))
-  }
-  const unique = indexes?.find(({ name, unique }) => name === OLD_INDEX && unique)
-  if (unique && namespace !== undefined) {
-    const says = `has the unique index ${OLD_INDEX} of version 1: two namespaces can't use the same file name`
-    list.push(note('changelog', says, `drop ${OLD_INDEX} when no runner of version 1 is left`))
-  }
-  return list
-}
-
-/**
- * Entries that we create have an `_id` of namespace and name (docs/formats.md).
- * @param {Document} entry
- */
-const isRenamed = ({ _id, name, namespace }) =>
-  typeof _id === 'string' && _id.includes('/') && _id !== `${namespace ?? ''}/${name}`
-
-/** @param {Document} entry */
-function isUnreadable({ name, status, version }) {
-  const fine = typeof name === 'string' && STATES.includes(status)
-  return !fine || (version !== undefined && Number.isNaN(Number(version)))
 }
 
 const AGAIN = "the next `mmk up` runs it again, unless its onInterrupted is 'stop'"
