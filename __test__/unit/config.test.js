@@ -257,6 +257,7 @@ describe('the configuration file', () => {
       'c.mjs': `export default () => { throw new Error('no vault, mongodb://ann:hunter2@h/') }`,
       'd.cjs': 'module.exports = [1]',
       'e.yaml': '',
+      'f.mjs': `export default { get uri() { throw new Error('no vault') } }`,
     })
     /** @type {[string, RegExp][]} */
     const expected = [
@@ -266,6 +267,7 @@ describe('the configuration file', () => {
       ['c.mjs', /c\.mjs: its function failed: no vault, mongodb:\/\/\*\*\*:\*\*\*@h\/$/],
       ['d.cjs', /must export an object, or a function that returns one: received a list of 1/],
       ['e.yaml', /must end in \.ts,/],
+      ['f.mjs', /f\.mjs: one of its values failed: no vault$/],
     ]
     for (const [configPath, message] of expected) {
       assert.match((await refused({ cwd, configPath })).message, message)

@@ -13,12 +13,27 @@ import { showValue } from './problems.js'
 export async function readConfig(path) {
   const value = await (extname(path) === '.json' ? readJson(path) : readModule(path))
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-    return /** @type {Record<string, unknown>} */ (value)
+    return readable(path, value)
   }
   throw new ConfigInvalidError(
     `${path} must export an object, or a function that returns one: received ${showValue(value)}`,
     { context: { path, received: showValue(value) } },
   )
+}
+
+/**
+ * Reads every value once: what a getter throws is the file's fault, wherever it would be read.
+ * @param {string} path
+ * @param {object} config
+ * @returns {Record<string, any>}
+ */
+function readable(path, config) {
+  try {
+    Object.values(config)
+    return config
+  } catch (error) {
+    throw unreadable(path, error, `one of its values failed: ${messageOf(error)}`)
+  }
 }
 
 /** @param {string} path */
