@@ -1,7 +1,7 @@
 /**
  * Keeps the end of a transaction out of the hands of the body that gets its session.
  *
- * Promises: while held, a commit or a second transaction through this session is refused before it
+ * Promises: while held, a commit or a second transaction through the driver's object is refused before it
  * reaches the server, and an abort waits for the end of the body, so that what is written after it is
  * rolled back too; each of them is remembered, also where the body catches the refusal. The session
  * may end at any time: a client that closes ends it. Who goes around the session's methods is seen by
